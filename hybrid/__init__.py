@@ -1,0 +1,32 @@
+"""One Ray cluster over your own GPU machines and your cloud accounts.
+
+The names below are loaded on first use, so that `import hybrid` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hybrid.client import Client, Job
+    from hybrid.placement import cloud_only, onprem_only, prefer_onprem
+
+__version__ = "0.1.0"
+__all__ = ["Client", "Job", "__version__", "cloud_only", "onprem_only", "prefer_onprem"]
+
+_HOME = {
+    "Client": "hybrid.client",
+    "Job": "hybrid.client",
+    "cloud_only": "hybrid.placement",
+    "onprem_only": "hybrid.placement",
+    "prefer_onprem": "hybrid.placement",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module that owns it."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'hybrid' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)

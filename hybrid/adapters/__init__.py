@@ -1,0 +1,3 @@
+"""The outside things that are not clouds: Ray, the ledger, on-prem hosts, time."""
+
+from __future__ import annotations

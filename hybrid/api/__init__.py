@@ -1,0 +1,3 @@
+"""The controller's HTTP API."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Where the burst policy decides. Pure."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The job queue: admission and dispatch."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Clouds that rent instances, one module or folder each; found by entry point."""
+
+from __future__ import annotations
