@@ -6,6 +6,7 @@ Implementations are synchronous: the cloud SDKs are, and one tick runs in one th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -406,4 +407,43 @@ class Ledger(Protocol):
 
     def close(self) -> None:
         """Release the store. The epoch stays; another `acquire` ends it."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProviderContext:
+    """What every provider gets beside its own settings.
+
+    Attributes:
+        cluster_id: Owner tag of everything it rents.
+        cluster_name: For names people see.
+        state_dir: A folder of its own on the head host.
+        ray_dir: A short folder for Ray's sockets on the head host (paths have a limit of 107
+            bytes), used by the local provider only.
+        clock: Time.
+    """
+
+    cluster_id: str
+    cluster_name: str
+    state_dir: str
+    ray_dir: str
+    clock: Clock
+
+
+class MakeProvider(Protocol):
+    """The signature behind a `hybrid.providers` entry point."""
+
+    def __call__(self, name: str, raw: Mapping[str, object], context: ProviderContext) -> Provider:
+        """Return a provider.
+
+        Args:
+            name: Name of the provider block; the first part of `infra`.
+            raw: Account-level settings, and under `pools` the list of this provider's
+                entries of `clouds`, in order. Each has what the file says, plus `rank`.
+            context: What the program gives it.
+
+        Raises:
+            pydantic.ValidationError: `raw` is wrong; its `loc` starts with `pools`, the
+                entry's number, and so on.
+        """
         ...

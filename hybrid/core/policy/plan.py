@@ -1,0 +1,150 @@
+"""What the policy sees and what it answers: `Snapshot` in, `Plan` out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from hybrid.core.models import (
+    Caps,
+    Commitment,
+    Demand,
+    Gang,
+    Instance,
+    Model,
+    Node,
+    Offer,
+    OfferFailure,
+    Reason,
+    Shape,
+)
+from hybrid.core.ports import Mode
+
+
+class Source(Model):
+    """Whether something we must see to decide can be seen.
+
+    Attributes:
+        name: `ray`, `ledger`, or `provider:<name>`.
+        is_up: Whether the last look succeeded.
+        problem: Why not.
+        seen_at_s: When it was last seen; `None` when never.
+    """
+
+    name: str
+    is_up: bool
+    problem: str = ""
+    seen_at_s: float | None = None
+
+
+class Host(Model):
+    """An on-prem host that is expected to be a node.
+
+    Attributes:
+        is_coming: It is joining now, so its capacity counts as in flight.
+    """
+
+    name: str
+    shape: Shape
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    is_coming: bool = False
+
+
+class Snapshot(Model):
+    """Everything one decision depends on. Equal snapshots give equal plans.
+
+    Attributes:
+        demands, gangs: Waiting work, with ages.
+        instances: Rented instances not proved gone.
+        offers: What can be rented; the policy drops those in `failures` until their time.
+        boot_s_by_offer: Learned 95th percentile of launch to node, seconds.
+        breach_since_s: When the queue limit was first found broken, or `None`.
+        blind: Sources that could not be read.
+        tick_id: For tracing; decides nothing.
+    """
+
+    now_s: float
+    nodes: tuple[Node, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    demands: tuple[Demand, ...] = ()
+    gangs: tuple[Gang, ...] = ()
+    instances: tuple[Instance, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    failures: tuple[OfferFailure, ...] = ()
+    boot_s_by_offer: Mapping[str, float] = Field(default_factory=dict)
+    caps: Caps = Field(default_factory=Caps)
+    commitment: Commitment = Field(default_factory=Commitment)
+    breach_since_s: float | None = None
+    blind: tuple[Source, ...] = ()
+    mode: Mode = Field(default_factory=Mode)
+    tick_id: int = 0
+
+
+class Launch(Model):
+    """Rent one instance of an offer."""
+
+    kind: Literal["launch"] = "launch"
+    offer: Offer
+    reason: Reason
+
+
+class Drain(Model):
+    """Bring a running instance home: no new work, then end it.
+
+    Attributes:
+        is_busy: Work runs on it: drain with a deadline, which cannot be refused. Otherwise
+            Ray is asked to end it only if it is still idle.
+        deadline_at_s: When it is ended whatever still runs.
+    """
+
+    kind: Literal["drain"] = "drain"
+    instance_id: str
+    is_busy: bool = False
+    deadline_at_s: float
+    reason: Reason
+
+
+class Terminate(Model):
+    """End an instance that has no node yet."""
+
+    kind: Literal["terminate"] = "terminate"
+    instance_id: str
+    reason: Reason
+
+
+Action: TypeAlias = Annotated[Launch | Drain | Terminate, Field(discriminator="kind")]
+
+
+class Finding(Model):
+    """Why some waiting work gets nothing in this plan, or what it gets.
+
+    Attributes:
+        shape: Of one request, or the sum over a gang.
+        count: Requests (or gangs) in this finding.
+        gang_id: The placement group, when it is one.
+        is_for_ever: No node or offer can ever hold it as things are configured.
+        reason: Machine word, sentence and numbers.
+    """
+
+    shape: Shape
+    count: int
+    gang_id: str = ""
+    waiting_s: float | None = None
+    is_for_ever: bool = False
+    reason: Reason
+
+
+class Plan(Model):
+    """What to do now and why, and why not more.
+
+    Attributes:
+        breach_since_s: To be handed back in the next snapshot.
+        summary: One sentence for people.
+    """
+
+    actions: tuple[Action, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    breach_since_s: float | None = None
+    summary: str = ""

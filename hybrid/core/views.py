@@ -1,0 +1,273 @@
+"""The shapes that `--json` and the HTTP API answer with. Stable: fields are only added.
+
+Every instant is in seconds since the epoch (`_at_s`), every duration in seconds (`_s`), every
+price in US dollars. `None` means unknown, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from hybrid.core.models import Caps, Commitment, Event, Job, Labels, Model, Reason, Shape
+from hybrid.core.policy.plan import Action, Finding, Source
+from hybrid.core.ports import Mode
+
+API_VERSION = 1
+
+
+class NodeView(Model):
+    """A Ray node, or an on-prem host or rented instance that is not a node yet.
+
+    Attributes:
+        name: Host name on-prem, instance id in the cloud, `head` for the head.
+        site: `onprem` or `cloud`.
+        state: `joining`, `idle`, `busy`, `draining`, `failed`, or an instance state.
+        why: Why it is in this state; for a node that is not idle, Ray's own words.
+        gpus_used: `None` when the node is not seen in Ray.
+        usd_per_hour: 0 for on-prem nodes: their price is not estimated here.
+    """
+
+    name: str
+    site: str
+    provider: str = ""
+    node_id: str = ""
+    instance_type: str = ""
+    state: str
+    why: str = ""
+    gpus_total: float = 0.0
+    gpus_used: float | None = None
+    cpus_total: float = 0.0
+    cpus_used: float | None = None
+    idle_s: float | None = None
+    usd_per_hour: float = 0.0
+    since_at_s: float | None = None
+    labels: Labels = Field(default_factory=dict)
+
+
+class InstanceView(Model):
+    """A rented instance, from intent to end."""
+
+    instance_id: str
+    provider: str
+    provider_id: str = ""
+    offer_id: str
+    instance_type: str
+    market: str
+    state: str
+    reason: Reason
+    gpu_count: int
+    usd_per_hour: float
+    cost_usd: float
+    created_at_s: float
+    joined_at_s: float | None = None
+    state_at_s: float
+    deadline_at_s: float | None = None
+    lease_until_s: float | None = None
+    ended_at_s: float | None = None
+    node_id: str = ""
+    problem: str = ""
+    quarantine: str = ""
+
+
+class DemandView(Model):
+    """Work that waits: one shape."""
+
+    shape: Shape
+    count: int
+    sites: tuple[str, ...] = ()
+    waiting_s: float | None = None
+    gang_id: str = ""
+
+
+class PlanView(Model):
+    """The last decision."""
+
+    at_s: float | None = None
+    summary: str = ""
+    actions: tuple[Action, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class Alarm(Model):
+    """Something a person should look at.
+
+    Attributes:
+        code: Stable word.
+        what: One sentence: what is wrong and what to do.
+        since_at_s: When it was first seen.
+    """
+
+    code: str
+    subject: str = ""
+    what: str
+    since_at_s: float
+
+
+class ClusterInfo(Model):
+    """Which cluster this is."""
+
+    name: str
+    cluster_id: str
+    version: str
+    ray_version: str
+    python_version: str
+    head_address: str = ""
+    dashboard_url: str = ""
+    config_path: str = ""
+    started_at_s: float
+
+
+class ControllerInfo(Model):
+    """How the controller itself is doing.
+
+    Attributes:
+        state: `starting`, `ready`, `stalled` (no full tick for too long), `closing`, `fenced`.
+        phase: What it is doing now, in words, while starting or closing.
+    """
+
+    pid: int
+    epoch: int
+    state: str
+    phase: str = ""
+    tick_count: int = 0
+    last_tick_at_s: float | None = None
+    tick_s: float | None = None
+
+
+class JobCounts(Model):
+    """Jobs by state."""
+
+    queued: int = 0
+    submitted: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+
+class BudgetView(Model):
+    """Caps, and what is promised and spent against them."""
+
+    caps: Caps
+    now: Commitment
+
+
+class StatusView(Model):
+    """`hybrid status --json`: the whole cluster on one page."""
+
+    api_version: int = API_VERSION
+    at_s: float
+    summary: str
+    is_bursting: bool
+    cluster: ClusterInfo
+    controller: ControllerInfo
+    mode: Mode
+    nodes: tuple[NodeView, ...] = ()
+    instances: tuple[InstanceView, ...] = ()
+    demand: tuple[DemandView, ...] = ()
+    plan: PlanView = Field(default_factory=PlanView)
+    budget: BudgetView
+    jobs: JobCounts = Field(default_factory=JobCounts)
+    sources: tuple[Source, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
+
+
+class NodesView(Model):
+    """`hybrid nodes --json`."""
+
+    api_version: int = API_VERSION
+    at_s: float
+    nodes: tuple[NodeView, ...]
+
+
+class InstancesView(Model):
+    """All instances of the ledger, newest first."""
+
+    api_version: int = API_VERSION
+    at_s: float
+    instances: tuple[InstanceView, ...]
+
+
+class JobsView(Model):
+    """`hybrid jobs --json`, newest first."""
+
+    api_version: int = API_VERSION
+    at_s: float
+    jobs: tuple[Job, ...]
+
+
+class EventsView(Model):
+    """`hybrid events --json`, oldest first.
+
+    Attributes:
+        next_seq: Pass as `after` to go on.
+    """
+
+    api_version: int = API_VERSION
+    events: tuple[Event, ...]
+    next_seq: int
+
+
+class CostLine(Model):
+    """Estimated cost of one group of instances.
+
+    Attributes:
+        key: What the group is: a provider, an offer or a reason.
+        busy_usd: `None`: how much of it was used is not measured yet.
+    """
+
+    key: str
+    instance_count: int
+    gpu_hours: float
+    usd: float
+    busy_usd: float | None = None
+
+
+class CostView(Model):
+    """`hybrid cost --json`: an estimate from prices and times, not a bill."""
+
+    api_version: int = API_VERSION
+    at_s: float
+    since_at_s: float
+    total_usd: float
+    running_usd_per_hour: float
+    by_provider: tuple[CostLine, ...] = ()
+    by_reason: tuple[CostLine, ...] = ()
+    instances: tuple[InstanceView, ...] = ()
+    budget: BudgetView
+    notes: tuple[str, ...] = ()
+
+
+class GcItem(Model):
+    """An instance that carries our tags but has no live row, or a row with no instance."""
+
+    provider: str
+    provider_id: str
+    instance_id: str
+    age_s: float
+    verdict: str
+    is_terminated: bool = False
+
+
+class GcView(Model):
+    """`hybrid gc --json`."""
+
+    api_version: int = API_VERSION
+    at_s: float
+    is_dry_run: bool
+    items: tuple[GcItem, ...] = ()
+    unreadable: tuple[Source, ...] = ()
+
+
+class Accepted(Model):
+    """Answer to a command that the loop carries out.
+
+    Attributes:
+        message: What will happen, in one sentence.
+    """
+
+    is_ok: bool = True
+    message: str = ""
+    facts: Mapping[str, object] = Field(default_factory=dict)
