@@ -254,6 +254,7 @@ class Instance(Model):
         state_at_s: When it entered `state`.
         deadline_at_s: When the current state is overdue; `None` for states without one.
         drain_kind: `idle` or `busy` while draining.
+        first_listed_at_s: When the cloud's list first had it. Only then is "not found" a proof.
         missing_count: Cloud lists in a row that lacked it.
         missing_since_s: When the first of those lists was read.
         lease_until_s: The expiry last confirmed by the provider.
@@ -277,6 +278,7 @@ class Instance(Model):
     deadline_at_s: float | None = None
     drain_kind: Literal["", "idle", "busy"] = ""
     drain_reason: Reason | None = None
+    first_listed_at_s: float | None = None
     missing_count: int = 0
     missing_since_s: float | None = None
     lease_until_s: float | None = None

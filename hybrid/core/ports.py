@@ -56,6 +56,14 @@ class Provider(Protocol):
         """Name of the provider block in the configuration; unique in a cluster."""
         ...
 
+    @property
+    def list_lag_s(self) -> float:
+        """Longest time a launched instance may be missing from `list_instances`.
+
+        Absence is no proof before this has passed; 0 for a list that is always true.
+        """
+        ...
+
     def offers(self) -> Sequence[Offer]:
         """Return what can be rented, with prices and, where known, stock.
 
