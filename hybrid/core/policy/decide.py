@@ -1,0 +1,39 @@
+"""The burst policy, first form: `decide(snapshot, params) -> Plan`."""
+
+from __future__ import annotations
+
+from hybrid.core.policy.explain import summarise
+from hybrid.core.policy.params import PolicyParams
+from hybrid.core.policy.plan import Plan, Snapshot
+from hybrid.core.policy.queue import Queue
+from hybrid.core.policy.scale_in import scale_in
+from hybrid.core.policy.scale_out import scale_out
+
+
+def decide(snapshot: Snapshot, params: PolicyParams) -> Plan:
+    """Return what to do now, and why, and why not more.
+
+    Waiting work is packed onto free capacity, then onto capacity that is coming; what is left
+    and may run in the cloud is the unmet demand. If it breaks the queue limit for long enough,
+    the cheapest offers are launched for it, under every cap. Rented nodes that are idle, old
+    enough and wanted by nobody are asked to leave.
+
+    A pure function: equal snapshots give equal plans, and the order inside a snapshot's tuples
+    does not matter.
+    """
+    ray = next((source for source in snapshot.blind if source.name == "ray"), None)
+    if ray is not None:
+        return Plan(
+            breach_since_s=snapshot.breach_since_s,
+            summary=f"Ray does not answer, so nothing is decided: {ray.problem}",
+        )
+    queue = Queue.of(snapshot, params)
+    launches, findings = scale_out(snapshot, params, queue)
+    drains = scale_in(snapshot, params, queue)
+    actions = (*launches, *drains)
+    return Plan(
+        actions=actions,
+        findings=tuple(findings),
+        breach_since_s=queue.breach_since_s,
+        summary=summarise(snapshot, params, queue, actions),
+    )
