@@ -1,0 +1,127 @@
+"""The book of live instances: every change of state goes through here, with its event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hybrid.control import log
+from hybrid.core.errors import IllegalTransitionError
+from hybrid.core.lifecycle import Deadlines, Fact, advance
+from hybrid.core.models import Caps, Event, Instance, InstanceState
+from hybrid.core.ports import Clock, Ledger
+
+_log = log.get(__name__)
+
+
+@dataclass
+class Book:
+    """Live instances of this tick, in step with the ledger."""
+
+    ledger: Ledger
+    clock: Clock
+    deadlines: Deadlines
+    _by_id: dict[str, Instance] = field(default_factory=dict)
+
+    def read(self) -> None:
+        """Read the live instances anew."""
+        self._by_id = {i.instance_id: i for i in self.ledger.live_instances()}
+
+    def live(self, *states: InstanceState) -> Iterator[Instance]:
+        """Yield live instances, of the given states if any, oldest first.
+
+        Quarantined ones are left out: nothing may touch them.
+        """
+        for instance in list(self._by_id.values()):
+            current = self._by_id.get(instance.instance_id)
+            if current is None or current.quarantine:
+                continue
+            if not states or current.state in states:
+                yield current
+
+    def all(self) -> tuple[Instance, ...]:
+        """Return all live instances, quarantined ones too."""
+        return tuple(self._by_id.values())
+
+    def get(self, instance_id: str) -> Instance | None:
+        """Return a live instance."""
+        return self._by_id.get(instance_id)
+
+    def add(self, instance: Instance, *, caps: Caps, exit_s: float) -> None:
+        """Write an intent; see `Ledger.request`."""
+        self.ledger.request(instance, caps=caps, exit_s=exit_s, now_s=self.clock.now_s())
+        self._by_id[instance.instance_id] = instance
+        _log.info(
+            "instance_requested",
+            instance_id=instance.instance_id,
+            provider=instance.offer.provider,
+            instance_type=instance.offer.instance_type,
+            price_usd_per_hour=instance.offer.usd_per_hour,
+            reason=instance.reason.message,
+        )
+
+    def note(self, instance: Instance, **changes: object) -> Instance:
+        """Store facts that change no state."""
+        changed = instance.model_copy(update=changes)
+        if changed != instance:
+            self._save(changed)
+        return changed
+
+    def apply(
+        self, instance: Instance, fact: Fact, *, problem: str = "", **changes: object
+    ) -> Instance:
+        """Store what `fact` makes of an instance; an impossible fact quarantines it."""
+        now_s = self.clock.now_s()
+        try:
+            changed = advance(
+                instance, fact, now_s=now_s, deadlines=self.deadlines, problem=problem
+            )
+        except IllegalTransitionError as error:
+            return self._quarantine(instance, str(error))
+        changed = changed.model_copy(update=changes) if changes else changed
+        facts: dict[str, object] = {
+            "from": instance.state.value,
+            "to": changed.state.value,
+            "because": fact.value,
+            "provider": instance.offer.provider,
+            "offer_id": instance.offer.offer_id,
+        }
+        event = Event(
+            at_s=now_s,
+            epoch=0,
+            kind=f"instance_{changed.state.value}",
+            subject=instance.instance_id,
+            message=problem or fact.value.replace("_", " "),
+            facts=facts,
+        )
+        self._save(changed, event)
+        _log.info(event.kind, instance_id=instance.instance_id, reason=event.message, **facts)
+        return changed
+
+    def record(self, kind: str, subject: str = "", message: str = "", **facts: object) -> None:
+        """Append an event that is about no change of state."""
+        now_s = self.clock.now_s()
+        self.ledger.append(
+            Event(at_s=now_s, epoch=0, kind=kind, subject=subject, message=message, facts=facts)
+        )
+        _log.info(kind, subject=subject, reason=message, **facts)
+
+    def _quarantine(self, instance: Instance, problem: str) -> Instance:
+        changed = instance.model_copy(update={"quarantine": problem})
+        event = Event(
+            at_s=self.clock.now_s(),
+            epoch=0,
+            kind="instance_quarantined",
+            subject=instance.instance_id,
+            message=problem,
+        )
+        self._save(changed, event)
+        _log.error(event.kind, instance_id=instance.instance_id, reason=problem)
+        return changed
+
+    def _save(self, instance: Instance, *events: Event) -> None:
+        self.ledger.save(instance, *events)
+        if instance.is_ended:
+            self._by_id.pop(instance.instance_id, None)
+        else:
+            self._by_id[instance.instance_id] = instance

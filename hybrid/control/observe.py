@@ -1,0 +1,131 @@
+"""Looking at Ray and at each instance, and applying what is seen to the book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hybrid.control.book import Book
+from hybrid.control.clouds import Clouds
+from hybrid.control.params import ControlParams
+from hybrid.core.classify import Patience, Sight, classify, count_miss
+from hybrid.core.errors import ClusterError
+from hybrid.core.lifecycle import Fact
+from hybrid.core.models import ClusterView, Instance, Node, NodeStatus
+from hybrid.core.policy.plan import Source
+from hybrid.core.ports import Clock, Cluster
+from hybrid.core.waiting import Backlog, look
+
+# An instance passes through at most a few states in one look; more is a bug in the table.
+_MAX_FACTS = 4
+
+
+@dataclass
+class RayEye:
+    """What Ray said last, and how long its waiting work has waited."""
+
+    cluster: Cluster
+    clock: Clock
+    view: ClusterView = field(default_factory=ClusterView)
+    source: Source = field(default_factory=lambda: Source(name="ray", is_up=False))
+    _backlog: Backlog = field(default_factory=Backlog)
+
+    def look(self) -> None:
+        """Read Ray; when it does not answer, the view is empty and the source is down."""
+        now_s = self.clock.now_s()
+        try:
+            view = self.cluster.view()
+        except ClusterError as error:
+            # Ages are kept: work that waited before Ray went away still waits afterwards.
+            self.view = ClusterView()
+            self.source = Source(
+                name="ray", is_up=False, problem=str(error), seen_at_s=self.source.seen_at_s
+            )
+            return
+        self._backlog, self.view = look(self._backlog, view, now_s=now_s)
+        self.source = Source(name="ray", is_up=True, seen_at_s=now_s)
+
+    def node_by_instance(self) -> Mapping[str, Node]:
+        """Return the node of each instance; a living one wins over a dead one."""
+        nodes: dict[str, Node] = {}
+        for node in self.view.nodes:
+            before = nodes.get(node.instance_id)
+            if node.instance_id and (before is None or before.status is NodeStatus.DEAD):
+                nodes[node.instance_id] = node
+        return nodes
+
+
+@dataclass
+class Reconciler:
+    """Brings the book in line with what is seen."""
+
+    book: Book
+    clouds: Clouds
+    ray: RayEye
+    clock: Clock
+    params: ControlParams
+    _absent_since_s: dict[str, float] = field(default_factory=dict)
+
+    def reconcile(self) -> list[tuple[Instance, Fact]]:
+        """Apply every fact about every live instance; return what was applied."""
+        nodes = self.ray.node_by_instance()
+        applied: list[tuple[Instance, Fact]] = []
+        for instance in self.book.live():
+            sight = self._sight(instance, nodes.get(instance.instance_id))
+            applied += self._settle(instance, sight)
+        alive = {i.instance_id for i in self.book.all()}
+        self._absent_since_s = {k: v for k, v in self._absent_since_s.items() if k in alive}
+        return applied
+
+    def patience(self, instance: Instance) -> Patience:
+        """Return how much evidence conclusions about an instance need."""
+        provider = self.clouds.by_name.get(instance.offer.provider)
+        return Patience(
+            miss_count=self.params.miss_count,
+            list_lag_s=provider.list_lag_s if provider else self.params.proof_s,
+            proof_s=self.params.proof_s,
+            node_absent_s=self.params.node_absent_s,
+        )
+
+    def _sight(self, instance: Instance, node: Node | None) -> Sight:
+        name = instance.offer.provider
+        return Sight(
+            is_listed=self.clouds.is_listed(name),
+            cloud=self.clouds.find(name, instance.instance_id),
+            is_ray_up=self.ray.source.is_up,
+            node=node,
+            node_absent_s=self._absent_s(instance, node),
+        )
+
+    def _absent_s(self, instance: Instance, node: Node | None) -> float:
+        if node is not None or not self.ray.source.is_up:
+            self._absent_since_s.pop(instance.instance_id, None)
+            return 0.0
+        now_s = self.clock.monotonic_s()
+        return now_s - self._absent_since_s.setdefault(instance.instance_id, now_s)
+
+    def _settle(self, instance: Instance, sight: Sight) -> list[tuple[Instance, Fact]]:
+        now_s = self.clock.now_s()
+        counted = count_miss(instance, sight, now_s=now_s)
+        current = self.book.note(instance, **_differences(instance, counted))
+        applied = []
+        for _ in range(_MAX_FACTS):
+            found = classify(current, sight, now_s=now_s, patience=self.patience(current))
+            if found is None:
+                break
+            fact, problem = found
+            changes: dict[str, object] = {}
+            if fact is Fact.NODE_JOINED and sight.node is not None:
+                changes["node_id"] = sight.node.node_id
+            current = self.book.apply(current, fact, problem=problem, **changes)
+            applied.append((current, fact))
+            if current.is_ended or current.quarantine:
+                break
+        return applied
+
+
+def _differences(before: Instance, after: Instance) -> dict[str, object]:
+    if before is after:
+        return {}
+    names = ("first_listed_at_s", "missing_count", "missing_since_s", "provider_id")
+    return {n: getattr(after, n) for n in names if getattr(after, n) != getattr(before, n)}

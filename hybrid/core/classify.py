@@ -1,0 +1,154 @@
+"""What the world says about one instance: ledger x cloud x Ray -> at most one fact.
+
+Pure. The loop applies the fact through `lifecycle.advance` and asks again until none is left.
+"""
+
+from __future__ import annotations
+
+from hybrid.core.lifecycle import Fact, overdue_fact
+from hybrid.core.models import CloudInstance, CloudState, Instance, InstanceState, Model, Node
+from hybrid.core.models import NodeStatus as Status
+
+_S = InstanceState
+_NODE_STATES = (_S.RUNNING, _S.DRAINING)
+
+
+class Patience(Model):
+    """How much evidence a conclusion needs.
+
+    Attributes:
+        miss_count: Cloud lists in a row without the instance before it may be missing.
+        list_lag_s: Longest time the provider's list may lack a launched instance.
+        proof_s: How long a lost instance must stay absent from every list before that counts
+            as the cloud's word, when the cloud never gave us an id to ask for.
+        node_absent_s: How long a node may be absent from Ray before its instance is given up.
+    """
+
+    miss_count: int = 3
+    list_lag_s: float = 120.0
+    proof_s: float = 600.0
+    node_absent_s: float = 60.0
+
+
+class Sight(Model):
+    """What was seen of one instance in this tick.
+
+    Attributes:
+        is_listed: The provider's list was read; only then does absence mean anything.
+        cloud: Its entry in that list.
+        is_ray_up: Ray answered.
+        node: Its node in Ray, dead ones included.
+        node_absent_s: For how long Ray, while it answered, had no such node.
+    """
+
+    is_listed: bool
+    cloud: CloudInstance | None = None
+    is_ray_up: bool
+    node: Node | None = None
+    node_absent_s: float = 0.0
+
+
+def classify(
+    instance: Instance, sight: Sight, *, now_s: float, patience: Patience
+) -> tuple[Fact, str] | None:
+    """Return the next fact about an instance and the words for it, or `None`.
+
+    Args:
+        instance: The ledger's row; its `missing_*` fields count this tick's list already.
+        sight: What was seen.
+        now_s: Now.
+        patience: How much evidence is enough.
+    """
+    cloud = sight.cloud
+    if cloud is not None and cloud.state is CloudState.GONE:
+        return Fact.GONE, cloud.problem or "the cloud says it is gone"
+    if cloud is not None and instance.state in (_S.REQUESTED, _S.LOST):
+        return Fact.FOUND_IN_CLOUD, ""
+    if cloud is None and _is_proved_absent(instance, sight, now_s, patience):
+        return Fact.GONE, "absent from every list for long enough; the cloud never gave it an id"
+    if cloud is None and _is_missing(instance, sight, now_s, patience):
+        return Fact.MISSING, f"missing from {instance.missing_count} lists of the cloud in a row"
+    return _from_node(instance, sight, patience) or _from_deadline(instance, now_s)
+
+
+def count_miss(instance: Instance, sight: Sight, *, now_s: float) -> Instance:
+    """Return the instance with this tick's look at the cloud's list counted."""
+    if not sight.is_listed:
+        return instance
+    if sight.cloud is not None:
+        changes: dict[str, object] = {}
+        if instance.first_listed_at_s is None:
+            changes["first_listed_at_s"] = now_s
+        if instance.missing_count:
+            changes |= {"missing_count": 0, "missing_since_s": None}
+        if not instance.provider_id:
+            changes["provider_id"] = sight.cloud.provider_id
+        return instance.model_copy(update=changes) if changes else instance
+    since_s = now_s if instance.missing_since_s is None else instance.missing_since_s
+    return instance.model_copy(
+        update={"missing_count": instance.missing_count + 1, "missing_since_s": since_s}
+    )
+
+
+def is_absence_believable(instance: Instance, *, now_s: float, patience: Patience) -> bool:
+    """Return whether "not found" can be taken for the end, and not for a list that lags."""
+    if instance.first_listed_at_s is not None:
+        return True
+    return now_s - instance.created_at_s >= patience.list_lag_s
+
+
+def _is_missing(instance: Instance, sight: Sight, now_s: float, patience: Patience) -> bool:
+    """Return whether the instance may be given up as lost: a state that still costs a place."""
+    if instance.state not in (_S.BOOTING, _S.RUNNING, _S.DRAINING):
+        return False
+    is_alive = sight.node is not None and sight.node.status is not Status.DEAD
+    if not sight.is_listed or not sight.is_ray_up or is_alive:
+        return False
+    since_s = now_s if instance.missing_since_s is None else instance.missing_since_s
+    return instance.missing_count >= patience.miss_count and now_s - since_s >= patience.list_lag_s
+
+
+def _is_proved_absent(instance: Instance, sight: Sight, now_s: float, patience: Patience) -> bool:
+    """Return whether a lost instance without a cloud id can be written off."""
+    if instance.state is not _S.LOST or instance.provider_id or not sight.is_listed:
+        return False
+    since_s = now_s if instance.missing_since_s is None else instance.missing_since_s
+    waited_s = now_s - since_s
+    return (
+        instance.missing_count >= patience.miss_count
+        and waited_s >= min(patience.proof_s, 5 * patience.list_lag_s)
+        and waited_s >= patience.list_lag_s
+    )
+
+
+def _from_node(instance: Instance, sight: Sight, patience: Patience) -> tuple[Fact, str] | None:
+    node = sight.node
+    problem = sight.cloud.problem if sight.cloud is not None else ""
+    if instance.state is _S.BOOTING:
+        if node is not None and node.status is not Status.DEAD:
+            return Fact.NODE_JOINED, ""
+        if problem:
+            return Fact.NODE_FAILED, problem
+        return None
+    if instance.state not in _NODE_STATES or not sight.is_ray_up:
+        return None
+    is_dead = node is not None and node.status is Status.DEAD
+    is_absent = node is None and sight.node_absent_s >= patience.node_absent_s
+    if not (is_dead or is_absent or problem):
+        return None
+    if instance.state is _S.DRAINING:
+        return Fact.DRAINED, "its node left the cluster"
+    words = "Ray says its node is dead" if is_dead else "its node is no longer in Ray"
+    return Fact.NODE_FAILED, problem or words
+
+
+def _from_deadline(instance: Instance, now_s: float) -> tuple[Fact, str] | None:
+    fact = overdue_fact(instance, now_s=now_s)
+    if fact is None:
+        return None
+    words = {
+        Fact.LAUNCH_OVERDUE: "the cloud never confirmed the launch in time",
+        Fact.JOIN_OVERDUE: "its node did not join in time",
+        Fact.DRAIN_OVERDUE: "the drain's deadline has passed",
+    }
+    return fact, words[fact]
