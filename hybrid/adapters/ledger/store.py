@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, select
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
+from hybrid.adapters.clock import SystemClock
 from hybrid.adapters.ledger.errors import translated
 from hybrid.adapters.ledger.schema import leader
 from hybrid.core.errors import ConfigError, FencedError, LedgerError
@@ -193,8 +195,28 @@ def _engine(url: URL) -> Engine:
 def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
     # We begin transactions ourselves: the driver would begin them too late, after the reads.
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {pragma}")
+    _switch_to_wal(connection)
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _switch_to_wal(connection: DBAPIConnection) -> None:
+    """Turn the write-ahead log on, or leave it on.
+
+    Two programs that open a new file together meet here, and this is the one lock that SQLite
+    does not wait for itself.
+    """
+    clock = SystemClock()
+    end_s = clock.monotonic_s() + WAIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as err:
+            is_busy = err.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or clock.monotonic_s() > end_s:
+                raise
+        clock.sleep(0.02)
 
 
 def _begin_sqlite(connection: Connection) -> None:
