@@ -172,7 +172,8 @@ def test_random_bytes_are_refused_with_the_one_shape(
 def test_random_json_never_breaks_the_server(http: httpx.Client, path: str, body: object) -> None:
     import json
 
-    answer = http.post(f"/api/v1/{path}", content=json.dumps(body).encode())
+    headers = {"Content-Type": "application/json"}
+    answer = http.post(f"/api/v1/{path}", content=json.dumps(body).encode(), headers=headers)
 
     assert answer.status_code in (200, 400, 422)
 

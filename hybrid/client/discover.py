@@ -1,0 +1,196 @@
+"""Finds running clusters through their state folders. Standard library only, and quick."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid.client.errors import NoClusterError
+from hybrid.core.errors import ConfigError
+
+# the client stands alone: it may not import hybrid.settings, and these are not settings
+ENVIRONMENT: Mapping[str, str] = os.environ  # noqa: TID251
+
+RECORD_NAME = "controller.json"
+LOG_NAME = "controller.log"
+TOKEN_NAME = "api_token"  # noqa: S105 - a file name
+
+
+@dataclass(frozen=True)
+class Record:
+    """A controller's note about itself in its state folder.
+
+    Attributes:
+        is_alive: Its process exists. A record without one was left by a crash.
+    """
+
+    state_dir: Path
+    cluster: str
+    url: str
+    pid: int
+    config_path: str
+    started_at_s: float
+    is_alive: bool
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a controller listens, and what it wants to hear.
+
+    Attributes:
+        log_path: Its log, or `""` when only an address was given.
+    """
+
+    url: str
+    token: str
+    log_path: str = ""
+
+
+def home(env: Mapping[str, str] = ENVIRONMENT) -> Path:
+    """Return the folder of all state folders."""
+    return Path(env.get("HYBRID_HOME") or "~/.hybrid").expanduser()
+
+
+def state_dir_of(cluster: str, env: Mapping[str, str] = ENVIRONMENT) -> Path:
+    """Return a cluster's state folder; a name with a slash is the folder itself."""
+    if "/" in cluster:
+        return Path(cluster).expanduser()
+    return home(env) / cluster
+
+
+def read_record(state_dir: Path) -> Record | None:
+    """Return the controller's record in a state folder, or `None` when there is none."""
+    try:
+        fields = json.loads((state_dir / RECORD_NAME).read_text())
+        pid = int(fields["pid"])
+        return Record(
+            state_dir=state_dir,
+            cluster=str(fields["cluster"]),
+            url=str(fields["url"]),
+            pid=pid,
+            config_path=str(fields.get("config_path") or ""),
+            started_at_s=float(fields.get("started_at_s") or 0.0),
+            is_alive=is_alive(pid),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def records(env: Mapping[str, str] = ENVIRONMENT) -> Sequence[Record]:
+    """Return the records of all clusters of this user, by name."""
+    try:
+        folders = sorted(entry for entry in home(env).iterdir() if entry.is_dir())
+    except OSError:
+        return ()
+    return [record for folder in folders if (record := read_record(folder)) is not None]
+
+
+def find(
+    address: str = "",
+    token: str = "",
+    cluster: str = "",
+    *,
+    env: Mapping[str, str] = ENVIRONMENT,
+) -> Endpoint:
+    """Return the controller to talk to.
+
+    What is passed wins over `HYBRID_ADDRESS`, `HYBRID_TOKEN` and `HYBRID_CLUSTER`, and these
+    over what the state folders say.
+
+    Raises:
+        NoClusterError: None is running, or not the named one.
+        ConfigError: Several are running, or the token is missing.
+    """
+    token = token or env.get("HYBRID_TOKEN", "")
+    address = address or ("" if cluster else env.get("HYBRID_ADDRESS", ""))
+    if address:
+        return _at_address(address, token, env)
+    record = choose(cluster or env.get("HYBRID_CLUSTER", ""), env=env)
+    return _of_record(record, token)
+
+
+def choose(cluster: str = "", *, env: Mapping[str, str] = ENVIRONMENT) -> Record:
+    """Return the record of the running cluster that is meant. Raises as `find`."""
+    if cluster:
+        record = read_record(state_dir_of(cluster, env))
+        if record is not None and record.is_alive:
+            return record
+    known = records(env)
+    running = [record for record in known if record.is_alive]
+    if cluster:
+        names = ", ".join(record.cluster for record in running) or "none"
+        raise NoClusterError(
+            f"cluster {cluster!r} is not running (running: {names}); start it with `hybrid up`"
+        )
+    if not running:
+        raise NoClusterError(_nothing_runs(known))
+    if len(running) > 1:
+        names = ", ".join(record.cluster for record in running)
+        raise ConfigError(
+            f"several clusters are running: {names}; choose one with --cluster NAME, "
+            "HYBRID_CLUSTER or Client(cluster=NAME)"
+        )
+    return running[0]
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process exists and is not a zombie."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it exists, and is somebody else's
+        return True
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _nothing_runs(known: Sequence[Record]) -> str:
+    text = "no hybrid cluster is running; start one with `hybrid up`"
+    if known:
+        names = ", ".join(record.cluster for record in known)
+        text += f" (the controller of {names} died: `hybrid up` goes on, `hybrid down` cleans up)"
+    return text
+
+
+def _at_address(address: str, token: str, env: Mapping[str, str]) -> Endpoint:
+    url = (address if "://" in address else f"http://{address}").rstrip("/")
+    if token:
+        return Endpoint(url=url, token=token)
+    for record in records(env):
+        if record.is_alive and record.url == url:
+            return _of_record(record, "")
+    raise ConfigError(
+        f"the address {url} was given without a token; set HYBRID_TOKEN to the content of "
+        "the file api_token in that cluster's state folder"
+    )
+
+
+def _of_record(record: Record, token: str) -> Endpoint:
+    return Endpoint(
+        url=record.url,
+        token=token or _read_token(record.state_dir),
+        log_path=str(record.state_dir / LOG_NAME),
+    )
+
+
+def _read_token(state_dir: Path) -> str:
+    path = state_dir / TOKEN_NAME
+    try:
+        token = path.read_text().strip()
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{path}: the API token cannot be read ({error}); run this as the user who "
+            "started the cluster, or set HYBRID_TOKEN"
+        ) from error
+    if not token:
+        raise ConfigError(f"{path}: the API token is empty; restart the controller")
+    return token

@@ -1,0 +1,138 @@
+"""A submitted job, seen from outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, overload
+
+from hybrid.client import waiting
+from hybrid.client.errors import NoClusterError, UnreachableError, WaitTimeoutError
+from hybrid.client.http import Http
+
+if TYPE_CHECKING:
+    from hybrid.core import models
+
+_ENDED = frozenset({"succeeded", "failed", "cancelled"})
+_POLL_S = (0.2, 0.5, 1.0, 2.0)
+_AWAY_S = 60.0
+"""How long the controller may be away (a restart) before a waiting call gives up."""
+_BREAK_LIMIT = 3
+"""How often in a row an output may break without bringing anything new."""
+
+
+class Job:
+    """A job by its id. Holds no state: every call asks the controller."""
+
+    def __init__(self, http: Http, job_id: str) -> None:
+        self._http = http
+        self._id = job_id
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self._id
+
+    def __repr__(self) -> str:
+        """Return what it is, without asking the controller."""
+        return f"Job({self._id!r})"
+
+    def details(self) -> models.Job:
+        """Return all that is known of the job."""
+        from hybrid.core import models
+
+        content = self._http.get(f"jobs/{self._id}")
+        return models.Job.model_validate_json(content, extra="ignore")
+
+    def status(self) -> models.JobState:
+        """Return where the job is: `queued`, `submitted`, `running` or how it ended."""
+        return self.details().state
+
+    def wait(self, timeout: float | None = None) -> models.JobState:
+        """Wait until the job has ended, and return how.
+
+        A controller that restarts meanwhile is waited for.
+
+        Args:
+            timeout: Seconds to wait at most; `None` for ever.
+
+        Raises:
+            WaitTimeoutError: It still goes on.
+            UnreachableError: The controller is away for more than a minute.
+        """
+        started_s = waiting.monotonic_s()
+        state = self.status()
+        seen_s = started_s
+        polls = 0
+        while state.value not in _ENDED:
+            pause_s = _POLL_S[min(polls, len(_POLL_S) - 1)]
+            polls += 1
+            if timeout is not None:
+                left_s = started_s + timeout - waiting.monotonic_s()
+                if left_s <= 0:
+                    raise WaitTimeoutError(f"job {self._id} still goes on after {timeout:g} s")
+                pause_s = min(pause_s, left_s)
+            waiting.sleep(pause_s)
+            try:
+                state = self.status()
+                seen_s = waiting.monotonic_s()
+            except (UnreachableError, NoClusterError):
+                if waiting.monotonic_s() - seen_s > _AWAY_S:
+                    raise
+        return state
+
+    @overload
+    def logs(self, follow: Literal[False] = ...) -> str: ...
+
+    @overload
+    def logs(self, follow: Literal[True]) -> Iterator[str]: ...
+
+    def logs(self, follow: bool = False) -> str | Iterator[str]:  # noqa: FBT001, FBT002 - public API
+        """Return the output so far, or with `follow` yield it until the job ends."""
+        if follow:
+            return self._followed()
+        return self._http.get(f"jobs/{self._id}/logs").decode("utf-8", "replace")
+
+    def cancel(self) -> models.JobState:
+        """Ask for the job's end; an ended job stays as it is."""
+        from hybrid.core import models
+
+        content = self._http.post(f"jobs/{self._id}/cancel", {}, is_repeatable=True)
+        return models.JobState(json.loads(content)["state"])
+
+    def _followed(self) -> Iterator[str]:
+        """Yield output; after a break, go on where it broke."""
+        self.details()  # an unknown job, or no controller at all, shows at once
+        given_count = 0
+        break_count = 0
+        while True:
+            skip_count = given_count
+            try:
+                for piece in self._http.stream(f"jobs/{self._id}/logs", {"follow": True}):
+                    fresh = piece[skip_count:]
+                    skip_count = max(0, skip_count - len(piece))
+                    if fresh:
+                        given_count += len(fresh)
+                        break_count = 0
+                        yield fresh
+            except UnreachableError:
+                break_count += 1
+                if break_count > _BREAK_LIMIT:
+                    raise
+                self._wait_for_controller()
+            else:
+                return
+
+    def _wait_for_controller(self) -> None:
+        """Wait until the controller can be found again. Raises when it is away for long."""
+        broken_s = waiting.monotonic_s()
+        while True:
+            waiting.sleep(_POLL_S[1])
+            try:
+                self._http.refresh()
+                self.details()
+            except (UnreachableError, NoClusterError):
+                if waiting.monotonic_s() - broken_s > _AWAY_S:
+                    raise
+            else:
+                return
