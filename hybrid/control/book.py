@@ -16,11 +16,16 @@ _log = log.get(__name__)
 
 @dataclass
 class Book:
-    """Live instances of this tick, in step with the ledger."""
+    """Live instances of this tick, in step with the ledger.
+
+    Attributes:
+        ended_count: How many have ended since the start; it grows when spend was booked.
+    """
 
     ledger: Ledger
     clock: Clock
     deadlines: Deadlines
+    ended_count: int = 0
     _by_id: dict[str, Instance] = field(default_factory=dict)
 
     def read(self) -> None:
@@ -122,6 +127,7 @@ class Book:
     def _save(self, instance: Instance, *events: Event) -> None:
         self.ledger.save(instance, *events)
         if instance.is_ended:
+            self.ended_count += 1
             self._by_id.pop(instance.instance_id, None)
         else:
             self._by_id[instance.instance_id] = instance

@@ -11,7 +11,7 @@ from hybrid.control.params import ControlParams
 from hybrid.core.classify import Patience, Sight, classify, count_miss
 from hybrid.core.errors import ClusterError
 from hybrid.core.lifecycle import Fact
-from hybrid.core.models import ClusterView, Instance, Node, NodeStatus
+from hybrid.core.models import CloudState, ClusterView, Instance, Node, NodeStatus
 from hybrid.core.policy.plan import Source
 from hybrid.core.ports import Clock, Cluster
 from hybrid.core.waiting import Backlog, look
@@ -70,7 +70,7 @@ class Reconciler:
         """Apply every fact about every live instance; return what was applied."""
         nodes = self.ray.node_by_instance()
         applied: list[tuple[Instance, Fact]] = []
-        for instance in self.book.live():
+        for instance in self.book.all():
             sight = self._sight(instance, nodes.get(instance.instance_id))
             applied += self._settle(instance, sight)
         alive = {i.instance_id for i in self.book.all()}
@@ -105,6 +105,8 @@ class Reconciler:
         return now_s - self._absent_since_s.setdefault(instance.instance_id, now_s)
 
     def _settle(self, instance: Instance, sight: Sight) -> list[tuple[Instance, Fact]]:
+        if instance.quarantine:
+            return self._settle_quarantined(instance, sight)
         now_s = self.clock.now_s()
         counted = count_miss(instance, sight, now_s=now_s)
         current = self.book.note(instance, **_differences(instance, counted))
@@ -122,6 +124,12 @@ class Reconciler:
             if current.is_ended or current.quarantine:
                 break
         return applied
+
+    def _settle_quarantined(self, instance: Instance, sight: Sight) -> list[tuple[Instance, Fact]]:
+        """Only the cloud's own word ends a quarantine; its lease sees to that word."""
+        if sight.cloud is None or sight.cloud.state is not CloudState.GONE:
+            return []
+        return [(self.book.apply(instance, Fact.GONE, problem="its lease ended"), Fact.GONE)]
 
 
 def _differences(before: Instance, after: Instance) -> dict[str, object]:

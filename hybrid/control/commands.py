@@ -1,0 +1,247 @@
+"""What users ask the controller to do: jobs, drains, pauses, collection, the end."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from hybrid.control.act import join_token
+from hybrid.control.loop import Loop
+from hybrid.control.mailbox import Mailbox
+from hybrid.core.errors import HybridError, JobError
+from hybrid.core.models import Event, Instance, InstanceState, Job, JobSpec, JobState, Reason
+from hybrid.core.ports import Clock, DrainKind, JobRunner, Ledger
+from hybrid.core.views import Accepted, GcView
+from hybrid.jobs.dispatch import ENDED
+
+_S = InstanceState
+_DIRECTIONS: Mapping[str, tuple[str, ...]] = {
+    "out": ("is_out_paused",),
+    "in": ("is_in_paused",),
+    "all": ("is_out_paused", "is_in_paused"),
+    "dry-run": ("is_dry_run",),
+}
+
+
+class RefusedError(HybridError):
+    """The request is understood and will not be done now; the message says why."""
+
+
+@dataclass
+class Commands:
+    """The writing half of `hybrid.control.service.Service`.
+
+    Whatever touches instances runs in the loop's thread, through the mailbox.
+
+    Attributes:
+        ray_token: What nodes get for their join token.
+        secret: Key of the join tokens.
+        new_job_id: Makes a job id never used before.
+    """
+
+    loop: Loop
+    ledger: Ledger
+    runner: JobRunner
+    mailbox: Mailbox
+    clock: Clock
+    ray_token: str
+    secret: bytes
+    new_job_id: Callable[[], str]
+
+    def job(self, job_id: str) -> Job:
+        """See `Service.job`."""
+        job = self.ledger.job(job_id)
+        if job is None:
+            raise JobError(f"there is no job {job_id!r}; `hybrid jobs` lists them")
+        return job
+
+    def submit(self, spec: JobSpec, *, job_id: str = "") -> Job:
+        """See `Service.submit`."""
+        if self.loop.mode.is_closing:
+            raise RefusedError("the cluster is going down; no new job is taken")
+        known = self.ledger.job(job_id) if job_id else None
+        if known is not None:
+            return known
+        now_s = self.clock.now_s()
+        job = Job(
+            job_id=job_id or self.new_job_id(),
+            spec=spec,
+            state=JobState.QUEUED,
+            created_at_s=now_s,
+            state_at_s=now_s,
+        )
+        self.ledger.save_job(
+            job, self._event("job_queued", job.job_id, spec.entrypoint, name=spec.name)
+        )
+        self.mailbox.ring()
+        return job
+
+    def cancel(self, job_id: str) -> Job:
+        """See `Service.cancel`."""
+        return self.mailbox.ask(lambda: self._cancel(job_id))
+
+    def _cancel(self, job_id: str) -> Job:
+        job = self.job(job_id)
+        if job.state in ENDED or job.is_cancel_asked:
+            return job
+        asked = job.model_copy(update={"is_cancel_asked": True})
+        self.ledger.save_job(asked, self._event("job_cancel_asked", job_id, "by a user"))
+        self.mailbox.ring()
+        return asked
+
+    def job_logs(self, job_id: str, *, is_following: bool = False) -> Iterator[str]:
+        """See `Service.job_logs`."""
+        job = self.job(job_id)
+        if is_following:
+            while job.state is JobState.QUEUED:
+                yield ""
+                self.clock.sleep(0.2)
+                job = self.job(job_id)
+            yield from self.runner.follow_logs(job_id)
+        elif job.state is not JobState.QUEUED:
+            yield self.runner.logs(job_id)
+
+    def upload(self, name: str, content: bytes) -> Accepted:
+        """See `Service.upload`."""
+        self.runner.upload(name, content)
+        return Accepted(message=f"stored {name}", facts={"byte_count": len(content)})
+
+    # --- commands -------------------------------------------------------------------------
+
+    def drain(self, target: str, *, deadline_s: float | None, owner: str) -> Accepted:
+        """See `Service.drain`."""
+        return self.mailbox.ask(lambda: self._drain(target, deadline_s, owner))
+
+    def _drain(self, target: str, deadline_s: float | None, owner: str) -> Accepted:
+        instance = self._find(target)
+        lasts_s = self.loop.params.policy.drain_s if deadline_s is None else deadline_s
+        self.loop.actor.start_drain(
+            instance,
+            kind=DrainKind.BUSY,
+            deadline_at_s=self.clock.now_s() + lasts_s,
+            reason=Reason(
+                code="operator", message=f"drained by {owner}", facts={"deadline_s": lasts_s}
+            ),
+        )
+        self.mailbox.ring()
+        return Accepted(
+            message=(
+                f"{instance.instance_id} takes no new work; it ends when it is idle, "
+                f"or in {lasts_s:.0f} s at the latest"
+            ),
+            facts={"instance_id": instance.instance_id, "deadline_s": lasts_s},
+        )
+
+    def _find(self, target: str) -> Instance:
+        """Return the one running instance that `target` names."""
+        live = self.loop.book.all()
+        found = [
+            i
+            for i in live
+            if target and (i.instance_id.startswith(target) or i.node_id.startswith(target))
+        ]
+        exact = [i for i in found if target in (i.instance_id, i.node_id)]
+        found = exact or found
+        if len(found) == 1 and found[0].state is _S.RUNNING and not found[0].quarantine:
+            return found[0]
+        if len(found) == 1:
+            why = found[0].quarantine or f"it is {found[0].state.value}"
+            raise RefusedError(f"{found[0].instance_id} cannot be drained: {why}")
+        if len(found) > 1:
+            names = ", ".join(i.instance_id for i in found)
+            raise RefusedError(f"{target!r} names several instances: {names}; give more of the id")
+        if target in self.loop.base.fleet.hosts() or target == "head":
+            raise RefusedError(
+                f"{target} is on-prem: it is part of the base and is not drained by this "
+                f"version. Take it out of onprem.hosts and run `hybrid up` again"
+            )
+        names = ", ".join(i.instance_id for i in live) or "none"
+        raise JobError(f"no rented instance is called {target!r}; live ones: {names}")
+
+    def pause(self, direction: str, *, owner: str) -> Accepted:
+        """See `Service.pause`."""
+        return self.mailbox.ask(lambda: self._switch(direction, owner, is_on=True))
+
+    def resume(self, direction: str, *, owner: str) -> Accepted:
+        """See `Service.resume`."""
+        return self.mailbox.ask(lambda: self._switch(direction, owner, is_on=False))
+
+    def _switch(self, direction: str, owner: str, *, is_on: bool) -> Accepted:
+        names = _DIRECTIONS.get(direction)
+        if names is None:
+            known = ", ".join(_DIRECTIONS)
+            raise RefusedError(f"{direction!r} cannot be paused; choose one of {known}")
+        changes: dict[str, object] = dict.fromkeys(names, is_on)
+        mode = self.ledger.mode().model_copy(update={**changes, "owner": owner})
+        self.ledger.set_mode(mode)
+        verb = "paused" if is_on else "resumed"
+        self.ledger.append(self._event(f"{verb}", direction, f"by {owner}"))
+        self.mailbox.ring()
+        what = {"out": "launches", "in": "scale-in", "all": "launches and scale-in"}
+        return Accepted(message=f"{what.get(direction, direction)} {verb}")
+
+    def gc(self, *, is_dry_run: bool) -> GcView:
+        """See `Service.gc`."""
+        return self.mailbox.ask(lambda: self._gc(is_dry_run=is_dry_run))
+
+    def _gc(self, *, is_dry_run: bool) -> GcView:
+        loop = self.loop
+        loop.clouds.look()
+        loop.book.read()
+        items = loop.finisher.orphans()
+        if not is_dry_run:
+            items = loop.finisher.end_orphans(items)
+        return GcView(
+            at_s=self.clock.now_s(),
+            is_dry_run=is_dry_run,
+            items=tuple(items),
+            unreadable=loop.clouds.blind(),
+        )
+
+    def close(self, *, drain_s: float, owner: str) -> Accepted:
+        """See `Service.close`."""
+        return self.mailbox.ask(lambda: self._close(drain_s, owner))
+
+    def _close(self, drain_s: float, owner: str) -> Accepted:
+        mode = self.ledger.mode().model_copy(
+            update={
+                "is_closing": True,
+                "is_dry_run": False,
+                "close_by_s": self.clock.now_s() + max(0.0, drain_s),
+                "owner": owner,
+            }
+        )
+        self.ledger.set_mode(mode)
+        self.ledger.append(self._event("down_asked", "", f"by {owner}", drain_s=drain_s))
+        self.mailbox.ring()
+        count = len(self.loop.book.all())
+        return Accepted(
+            message=f"going down; {count} rented instances to return",
+            facts={"instance_count": count},
+        )
+
+    def join(self, instance_id: str, join_token_: str) -> str:
+        """See `Service.join`."""
+        instance = self.ledger.instance(instance_id)
+        is_known = instance is not None and instance.state in (_S.REQUESTED, _S.BOOTING)
+        attempt = instance.spec.attempt if instance else 1
+        wanted = join_token(self.secret, instance_id, attempt)
+        is_right = hmac.compare_digest(wanted.encode(), join_token_.encode())
+        if not (is_known and is_right):
+            self.ledger.append(self._event("join_refused", instance_id, "no live intent or token"))
+            raise RefusedError("no instance with this id and token is expected")
+        if not self.ledger.mark_joined(instance_id, now_s=self.clock.now_s()):
+            self.ledger.append(self._event("join_refused", instance_id, "token used before"))
+            raise RefusedError("this join token was used before")
+        return self.ray_token
+
+    def _event(self, kind: str, subject: str, message: str, **facts: object) -> Event:
+        return Event(
+            at_s=self.clock.now_s(),
+            epoch=0,
+            kind=kind,
+            subject=subject,
+            message=message,
+            facts=facts,
+        )

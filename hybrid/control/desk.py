@@ -1,0 +1,183 @@
+"""The controller as the API sees it: reads the last view, and asks the loop for the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hybrid.control.commands import Commands
+from hybrid.control.present import (
+    alarms,
+    cost_view,
+    demand_views,
+    instance_view,
+    job_counts,
+    node_views,
+)
+from hybrid.core.models import InstanceState
+from hybrid.core.ports import Mode
+from hybrid.core.views import (
+    BudgetView,
+    ClusterInfo,
+    ControllerInfo,
+    CostView,
+    EventsView,
+    InstancesView,
+    JobsView,
+    NodesView,
+    PlanView,
+    StatusView,
+)
+
+_S = InstanceState
+
+
+@dataclass
+class Desk(Commands):
+    """See `hybrid.control.service.Service`.
+
+    Attributes:
+        info: The cluster, for `status`.
+        settings: The configuration in force, without secrets.
+        fault: Why the last tick failed, or `""`.
+    """
+
+    info: ClusterInfo
+    settings: dict[str, object]
+    pid: int
+    fault: str = ""
+    _view: StatusView | None = None
+    _tick_s: float | None = None
+    _tick_at_s: float | None = None
+    _tick_started_s: float | None = None
+
+    # --- the loop's side ------------------------------------------------------------------
+
+    def tick_started(self) -> None:
+        """Note the start of a tick, for the stall watch."""
+        self._tick_started_s = self.clock.monotonic_s()
+
+    def publish(self) -> None:
+        """Make a new view after a tick; called by the loop's thread only."""
+        if self._tick_started_s is not None:
+            self._tick_s = self.clock.monotonic_s() - self._tick_started_s
+        self._tick_started_s = None
+        self._tick_at_s = self.clock.now_s()
+        self._view = self._make_view()
+
+    def _make_view(self) -> StatusView:
+        loop, now_s = self.loop, self.clock.now_s()
+        instances = loop.book.all()
+        ray = loop.ray.view
+        sources = (loop.ray.source, *loop.clouds.sources.values())
+        return StatusView(
+            at_s=now_s,
+            summary=loop.plan.summary or loop.phase or "Starting.",
+            is_bursting=any(i.state is not _S.LOST for i in instances),
+            cluster=self.info,
+            controller=self._controller(),
+            mode=loop.mode,
+            nodes=node_views(ray, loop.base.hosts(ray.nodes), loop.base.statuses, instances),
+            instances=tuple(instance_view(i, now_s=now_s) for i in instances),
+            demand=demand_views(ray),
+            plan=self._plan(),
+            budget=BudgetView(caps=loop.params.caps, now=loop.commitment),
+            jobs=job_counts(self.ledger.jobs(limit=10_000)),
+            sources=sources,
+            alarms=alarms(
+                instances,
+                sources if loop.is_ready else (),
+                loop.base.statuses,
+                head_problem=loop.base.problem if loop.is_ready else "",
+                now_s=now_s,
+            ),
+        )
+
+    # --- reading --------------------------------------------------------------------------
+
+    def status(self) -> StatusView:
+        """See `Service.status`."""
+        view = self._view
+        if view is None:
+            return StatusView(
+                at_s=self.clock.now_s(),
+                summary="Starting.",
+                is_bursting=False,
+                cluster=self.info,
+                controller=self._controller(),
+                mode=Mode(),
+                budget=BudgetView(caps=self.loop.params.caps, now=self.loop.commitment),
+            )
+        return view.model_copy(update={"controller": self._controller()})
+
+    def nodes(self) -> NodesView:
+        """See `Service.nodes`."""
+        view = self.status()
+        return NodesView(at_s=view.at_s, nodes=view.nodes)
+
+    def plan(self) -> PlanView:
+        """See `Service.plan`."""
+        return self._plan()
+
+    def instances(self, *, limit: int = 1000) -> InstancesView:
+        """See `Service.instances`."""
+        now_s = self.clock.now_s()
+        rows = self.ledger.instances(limit=limit)
+        views = tuple(instance_view(i, now_s=now_s) for i in rows)
+        return InstancesView(at_s=now_s, instances=views)
+
+    def events(self, *, after_seq: int = 0, limit: int = 200, subject: str = "") -> EventsView:
+        """See `Service.events`."""
+        events = tuple(self.ledger.events(after_seq=after_seq, limit=limit, subject=subject))
+        return EventsView(events=events, next_seq=events[-1].seq if events else after_seq)
+
+    def cost(self, *, since_s: float = 0.0) -> CostView:
+        """See `Service.cost`."""
+        return cost_view(
+            instances=self.ledger.instances(),
+            spends=self.ledger.spends(since_s=since_s),
+            budget=BudgetView(caps=self.loop.params.caps, now=self.loop.commitment),
+            since_s=since_s,
+            now_s=self.clock.now_s(),
+        )
+
+    def config(self) -> dict[str, object]:
+        """See `Service.config`."""
+        return self.settings
+
+    def jobs(self, *, limit: int = 200) -> JobsView:
+        """See `Service.jobs`."""
+        return JobsView(at_s=self.clock.now_s(), jobs=tuple(self.ledger.jobs(limit=limit)))
+
+    # --- parts ----------------------------------------------------------------------------
+
+    def _controller(self) -> ControllerInfo:
+        loop = self.loop
+        state = "ready" if loop.is_ready else "starting"
+        started_s = self._tick_started_s
+        is_stalled = (
+            started_s is not None and self.clock.monotonic_s() - started_s > loop.params.stall_s
+        )
+        if loop.mode.is_closing:
+            state = "closing"
+        elif is_stalled:
+            state = "stalled"
+        elif self.fault:
+            state = "degraded"
+        return ControllerInfo(
+            pid=self.pid,
+            epoch=self.ledger.epoch,
+            state=state,
+            phase=self.fault or loop.phase,
+            tick_count=loop.tick_count,
+            last_tick_at_s=self._tick_at_s,
+            tick_s=self._tick_s,
+        )
+
+    def _plan(self) -> PlanView:
+        plan = self.loop.plan
+        return PlanView(
+            at_s=self.loop.plan_at_s,
+            summary=plan.summary,
+            actions=plan.actions,
+            findings=plan.findings,
+        )

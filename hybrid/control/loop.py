@@ -1,0 +1,235 @@
+"""One tick: observe, decide, act. Each is computed from what is true now.
+
+A lost event or a crash costs one tick. One thread runs the loop; everything else asks it through
+the mailbox.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hybrid.control import log
+from hybrid.control.act import Actor
+from hybrid.control.base import Base
+from hybrid.control.book import Book
+from hybrid.control.closing import Closer
+from hybrid.control.clouds import Clouds
+from hybrid.control.finish import Finisher
+from hybrid.control.observe import RayEye, Reconciler
+from hybrid.control.params import ControlParams
+from hybrid.core.cost import commitment, month_start_s
+from hybrid.core.lifecycle import Fact
+from hybrid.core.models import Commitment, Instance, NodeStatus, Spend
+from hybrid.core.policy.decide import decide
+from hybrid.core.policy.plan import Plan, Snapshot
+from hybrid.core.ports import Clock, Mode
+from hybrid.jobs.dispatch import Dispatcher
+
+_log = log.get(__name__)
+
+# Instances whose boot times are remembered at the start.
+_HISTORY = 200
+
+
+@dataclass
+class Loop:
+    """The controller's loop over its parts.
+
+    Attributes:
+        is_ready: A full tick has seen the base up; set once.
+        is_done: Closing is over: everything rented is proved gone and the base has ended.
+        left_behind: What could not be ended, in words.
+    """
+
+    book: Book
+    base: Base
+    clouds: Clouds
+    ray: RayEye
+    reconciler: Reconciler
+    actor: Actor
+    finisher: Finisher
+    closer: Closer
+    jobs: Dispatcher
+    clock: Clock
+    params: ControlParams
+    tick_count: int = 0
+    is_ready: bool = False
+    is_done: bool = False
+    left_behind: list[str] = field(default_factory=list)
+    phase: str = "starting"
+    plan: Plan = field(default_factory=Plan)
+    plan_at_s: float | None = None
+    mode: Mode = field(default_factory=Mode)
+    commitment: Commitment = field(default_factory=Commitment)
+    breach_since_s: float | None = None
+    _boots: dict[str, list[float]] = field(default_factory=dict)
+    _spends: tuple[Spend, ...] | None = None
+    _spends_read: int = 0
+    _last_summary: str = ""
+    _nodes_seen: dict[str, NodeStatus] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Learn from history; call once before the first tick."""
+        for instance in reversed(self.book.ledger.instances(limit=_HISTORY)):
+            self._learn_boot(instance)
+
+    def tick(self) -> None:
+        """Observe, decide, act, once.
+
+        Raises:
+            FencedError: Another controller took over; stop at once.
+            LedgerError: Nothing can be promised; nothing was launched.
+        """
+        self.tick_count += 1
+        self.book.ledger.check_epoch()
+        self.mode = self.book.ledger.mode()
+        self._observe()
+        self.commitment = self._committed()
+        if self.mode.is_closing:
+            self._close()
+            return
+        self._decide()
+        self.actor.carry_out(self.plan)
+        self.actor.retry_launches()
+        self._finish()
+        self._orphans()
+        self.phase = "" if self.is_ready else self._starting_phase()
+
+    # --- observe --------------------------------------------------------------------------
+
+    def _observe(self) -> None:
+        if not self.mode.is_closing:
+            for name, problem in self.base.ensure():
+                self.book.record("base_restarted", name, problem)
+        # The clouds before the book: rows are written before create calls, so what is listed
+        # without a row is no launch of ours.
+        self.clouds.look()
+        self.book.read()
+        self.ray.look()
+        for instance, fact in self.reconciler.reconcile():
+            self._learn(instance, fact)
+        self._note_nodes()
+        self.jobs.step(self.ray.view.nodes, is_ray_up=self.ray.source.is_up)
+        if not self.is_ready and self.ray.source.is_up:
+            self.is_ready = self.base.is_settled(self.ray.view.nodes)
+            if self.is_ready:
+                self.book.record("base_ready", message="the head and the on-prem hosts are up")
+
+    def _note_nodes(self) -> None:
+        """Write events for nodes that joined or died, and for nodes that nobody rented."""
+        if not self.ray.source.is_up:
+            return
+        now = {n.node_id: n.status for n in self.ray.view.nodes}
+        for node in self.ray.view.nodes:
+            before = self._nodes_seen.get(node.node_id)
+            is_dead = node.status is NodeStatus.DEAD
+            name = node.instance_id or node.host or ("head" if node.is_head else "")
+            if before is None and not is_dead:
+                self.book.record("node_joined", node.node_id, name, **_where(node.labels))
+                is_known = not node.instance_id or self.book.get(node.instance_id)
+                if not is_known or (not name and node.labels.get("site") == "cloud"):
+                    self.book.record(
+                        "unknown_node_seen", node.node_id, "no live intent belongs to it"
+                    )
+            elif is_dead and before not in (None, NodeStatus.DEAD):
+                self.book.record("node_died", node.node_id, name, **_where(node.labels))
+        self._nodes_seen = now
+
+    def _learn(self, instance: Instance, fact: Fact) -> None:
+        if fact is Fact.NODE_JOINED:
+            self._learn_boot(instance)
+            self.book.ledger.clear_failure(instance.offer.offer_id)
+        if fact is Fact.JOIN_OVERDUE or (fact is Fact.NODE_FAILED and not instance.joined_at_s):
+            self.actor.offer_failed(instance.offer, instance.problem)
+
+    def _learn_boot(self, instance: Instance) -> None:
+        if instance.joined_at_s is not None:
+            boots = self._boots.setdefault(instance.offer.offer_id, [])
+            boots.append(max(0.0, instance.joined_at_s - instance.created_at_s))
+            del boots[:-50]
+
+    def boot_s_by_offer(self) -> dict[str, float]:
+        """Return the 95th percentile of launch to node by offer, seconds."""
+        return {
+            offer_id: sorted(boots)[min(len(boots) - 1, int(0.95 * len(boots)))]
+            for offer_id, boots in self._boots.items()
+        }
+
+    def _committed(self) -> Commitment:
+        now_s = self.clock.now_s()
+        if self._spends is None or self._spends_read != self.book.ended_count:
+            self._spends_read = self.book.ended_count
+            self._spends = tuple(self.book.ledger.spends(since_s=month_start_s(now_s)))
+        exit_s = self.params.policy.exit_s
+        return commitment(self.book.all(), self._spends, now_s=now_s, exit_s=exit_s)
+
+    # --- decide ---------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Return what a decision depends on, as of the last observation."""
+        ray = (self.ray.source,) if not self.ray.source.is_up else ()
+        return Snapshot(
+            now_s=self.clock.now_s(),
+            nodes=self.ray.view.nodes,
+            hosts=self.base.hosts(self.ray.view.nodes),
+            demands=self.ray.view.demands,
+            gangs=self.ray.view.gangs,
+            instances=self.book.all(),
+            offers=self.clouds.offers(),
+            failures=tuple(self.book.ledger.failures()),
+            boot_s_by_offer=self.boot_s_by_offer(),
+            caps=self.params.caps,
+            commitment=self.commitment,
+            breach_since_s=self.breach_since_s,
+            blind=(*ray, *self.clouds.blind()),
+            mode=self.mode,
+            tick_id=self.tick_count,
+        )
+
+    def _decide(self) -> None:
+        snapshot = self.snapshot()
+        self.plan = decide(snapshot, self.params.policy)
+        self.plan_at_s = snapshot.now_s
+        self.breach_since_s = self.plan.breach_since_s
+        if self.plan.actions:
+            self.book.record(
+                "plan_made",
+                message=self.plan.summary,
+                tick_id=self.tick_count,
+                actions=[a.model_dump(mode="json", exclude={"offer"}) for a in self.plan.actions],
+            )
+
+    # --- act ------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        nodes = self.ray.node_by_instance()
+        if not self.mode.is_dry_run:
+            self.finisher.drive_drains(nodes, is_ray_up=self.ray.source.is_up)
+            self.finisher.drive_terminations()
+        self.finisher.renew_leases()
+
+    def _orphans(self) -> None:
+        items = self.finisher.orphans()
+        if not self.mode.is_dry_run:
+            self.finisher.end_orphans(items)
+
+    def _close(self) -> None:
+        self.plan = Plan(summary="The cluster is going down.")
+        left = self.closer.step(self.mode, self.ray.node_by_instance())
+        self._finish()
+        self.phase = left
+        if not left:
+            self.phase = "ending the on-prem nodes and the head"
+            self.left_behind = self.closer.finish()
+            self.is_done = True
+
+    def _starting_phase(self) -> str:
+        if not self.ray.source.is_up:
+            return "starting the Ray head"
+        there = {n.host for n in self.ray.view.nodes if n.host}
+        missing = [name for name in self.base.fleet.hosts() if name not in there]
+        return f"waiting for {', '.join(missing)} to join" if missing else "starting"
+
+
+def _where(labels: object) -> dict[str, object]:
+    return {"labels": dict(labels)} if isinstance(labels, dict) else {}

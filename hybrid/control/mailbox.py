@@ -1,0 +1,61 @@
+"""Requests to the loop from other threads, carried out between two ticks by the loop's thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
+
+from hybrid.core.errors import ClusterError, HybridError
+
+_T = TypeVar("_T")
+
+
+class Mailbox:
+    """A queue of calls, and the bell that ends the loop's pause."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._bell = threading.Event()
+
+    def ring(self) -> None:
+        """End the loop's pause, so that a tick starts at once."""
+        self._bell.set()
+
+    def wait(self, timeout_s: float) -> None:
+        """Pause the loop until the bell rings, at most `timeout_s`."""
+        self._bell.wait(timeout_s)
+        self._bell.clear()
+
+    def ask(self, call: Callable[[], _T], *, timeout_s: float = 30.0) -> _T:
+        """Have the loop's thread run `call`; return its result.
+
+        Raises:
+            HybridError: What `call` raised.
+            ClusterError: The loop did not come to it in time; it may still happen.
+        """
+        answer: Future[_T] = Future()
+        self._calls.put((call, answer))
+        self.ring()
+        try:
+            return answer.result(timeout_s)
+        except FutureTimeoutError as error:
+            raise ClusterError(
+                f"the controller's loop has been busy for {timeout_s:.0f} s; the request waits "
+                f"for it. See `hybrid events`, then ask again"
+            ) from error
+
+    def serve(self) -> None:
+        """Run every call that waits; the loop calls this between ticks."""
+        while True:
+            try:
+                call, answer = self._calls.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                answer.set_result(call())
+            except HybridError as error:
+                answer.set_exception(error)

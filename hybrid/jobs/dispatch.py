@@ -1,0 +1,136 @@
+"""Handing jobs to Ray and following them until their end.
+
+First form: every job is handed over at once. The queue with priorities takes this place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hybrid.core.errors import ClusterError, JobError
+from hybrid.core.models import Event, Job, JobState, Node, NodeStatus
+from hybrid.core.policy.room import fits
+from hybrid.core.ports import Clock, JobRunner, JobStatus, Ledger
+
+_S = JobState
+ENDED = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED})
+
+# Ray answers for a job a moment after it took it; a job unknown for longer is lost.
+_LOST_AFTER_S = 60.0
+
+
+@dataclass
+class Dispatcher:
+    """Moves jobs from the ledger to Ray, and their states back."""
+
+    ledger: Ledger
+    runner: JobRunner
+    clock: Clock
+    _unknown_since_s: dict[str, float] = field(default_factory=dict)
+
+    def step(self, nodes: tuple[Node, ...], *, is_ray_up: bool) -> None:
+        """Do what can be done for every live job now."""
+        jobs = self.ledger.jobs(is_live_only=True)
+        if not jobs:
+            return
+        for job in jobs:
+            if job.state is _S.QUEUED and job.is_cancel_asked:
+                self._move(job, _S.CANCELLED, "cancelled before it started")
+        waiting = [j for j in jobs if j.state is _S.QUEUED and not j.is_cancel_asked]
+        started = [j for j in jobs if j.state in (_S.SUBMITTED, _S.RUNNING)]
+        if not is_ray_up:
+            return
+        try:
+            for job in waiting:
+                self._submit(job, nodes)
+            if started:
+                self._follow(started)
+        except ClusterError:
+            # The dashboard is not up yet, or is restarting. The ledger keeps the jobs.
+            return
+
+    def cancel_all(self, owner: str) -> None:
+        """Ask for the end of every live job."""
+        for job in self.ledger.jobs(is_live_only=True):
+            if not job.is_cancel_asked:
+                self.ledger.save_job(
+                    job.model_copy(update={"is_cancel_asked": True}),
+                    self._event("job_cancel_asked", job, f"by {owner}"),
+                )
+
+    def _submit(self, job: Job, nodes: tuple[Node, ...]) -> None:
+        selector = entrypoint_selector(job, nodes)
+        try:
+            self.runner.submit(job.job_id, job.spec, selector=selector)
+        except JobError as error:
+            self._move(job, _S.FAILED, str(error))
+        else:
+            self._move(job, _S.SUBMITTED, "")
+
+    def _follow(self, jobs: list[Job]) -> None:
+        statuses: Mapping[str, JobStatus] = self.runner.statuses()
+        for job in jobs:
+            if job.is_cancel_asked:
+                self.runner.stop(job.job_id)
+            status = statuses.get(job.job_id)
+            if status is None:
+                self._miss(job)
+                continue
+            self._unknown_since_s.pop(job.job_id, None)
+            if status.state is not job.state:
+                self._move(job, status.state, status.message, status)
+
+    def _miss(self, job: Job) -> None:
+        now_s = self.clock.monotonic_s()
+        since_s = self._unknown_since_s.setdefault(job.job_id, now_s)
+        if now_s - since_s >= _LOST_AFTER_S:
+            del self._unknown_since_s[job.job_id]
+            self._move(job, _S.FAILED, "Ray no longer knows this job: its head was restarted")
+
+    def _move(
+        self, job: Job, state: JobState, message: str, status: JobStatus | None = None
+    ) -> None:
+        now_s = self.clock.now_s()
+        changes: dict[str, object] = {"state": state, "state_at_s": now_s, "message": message}
+        if status is not None:
+            changes["started_at_s"] = status.started_at_s or job.started_at_s
+        elif state is _S.RUNNING:
+            changes["started_at_s"] = now_s
+        if state in ENDED:
+            changes["ended_at_s"] = (status.ended_at_s if status else None) or now_s
+        moved = job.model_copy(update=changes)
+        self.ledger.save_job(moved, self._event(f"job_{state.value}", job, message))
+
+    def _event(self, kind: str, job: Job, message: str) -> Event:
+        return Event(
+            at_s=self.clock.now_s(),
+            epoch=0,
+            kind=kind,
+            subject=job.job_id,
+            message=message,
+            facts={"name": job.spec.name} if job.spec.name else {},
+        )
+
+
+def entrypoint_selector(job: Job, nodes: tuple[Node, ...]) -> Mapping[str, str]:
+    """Return where a job's driver may run.
+
+    Ray knows no fallback for drivers, so "home first" is decided here, once: at home if a node
+    there is large enough to hold the driver at all, or else in the cloud.
+    """
+    if job.spec.site != "any":
+        return {"site": job.spec.site}
+    need = {
+        name: amount
+        for name, amount in (
+            ("GPU", job.spec.gpus),
+            ("CPU", job.spec.cpus),
+            ("memory", job.spec.memory_bytes),
+        )
+        if amount
+    }
+    home = [n for n in nodes if not n.instance_id and n.status is not NodeStatus.DEAD]
+    if not need or any(fits(need, node.total) for node in home):
+        return {"site": "onprem"}
+    return {"site": "cloud"}
