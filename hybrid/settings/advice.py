@@ -1,0 +1,67 @@
+"""What is allowed, but probably not meant."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from hybrid.core.quantity import duration_text
+from hybrid.settings.machines import Pool
+from hybrid.settings.model import Settings
+
+
+def advise(settings: Settings) -> Iterator[str]:
+    """Yield one sentence for each setting that will not do what its author expects."""
+    if settings.burst.slo:
+        yield (
+            "burst.slo is read but not acted on in this version: a broken latency promise rents "
+            "nothing; only the queue limits (burst.queue) do"
+        )
+    if not settings.onprem.hosts and settings.clouds is None:
+        yield "there are no onprem.hosts and no clouds: only the head can run work"
+    yield from _about_money(settings)
+    lease = settings.lease
+    if settings.clouds and lease.renew_s > lease.length_s / 2:
+        yield (
+            f"lease.renew ({duration_text(lease.renew_s)}) is more than half of lease.length "
+            f"({duration_text(lease.length_s)}): one failed renewal ends rented nodes"
+        )
+    host = settings.controller.host
+    if not ipaddress.ip_address(host).is_loopback:
+        yield (
+            f"controller.host is {host}: the API can be reached from other machines, and what it "
+            "says is not encrypted"
+        )
+
+
+def _about_money(settings: Settings) -> Iterator[str]:
+    if settings.clouds is None:
+        return
+    caps = settings.caps
+    if all(cap is None for cap in (caps.usd_per_hour, caps.usd_per_day, caps.usd_per_month)):
+        yield (
+            "budget has no cap in dollars: nodes and gpus limit how much is rented at a time, "
+            "not what it costs"
+        )
+    for place, pool in enumerate(settings.clouds.pools):
+        reason = _why_never(settings, pool)
+        if reason:
+            yield f"clouds.{settings.clouds.kind}[{place}] is never rented: {reason}"
+
+
+def _why_never(settings: Settings, pool: Pool) -> str:
+    caps = settings.caps
+    if pool.max_nodes == 0:
+        return "its max_nodes is 0"
+    for key, cap, need in (
+        ("nodes", caps.node_count, 1),
+        ("gpus", caps.gpu_count, pool.gpu_count),
+        ("usd_per_hour", caps.usd_per_hour, pool.usd_per_hour or 0),
+        ("usd_per_day", caps.usd_per_day, 0),
+        ("usd_per_month", caps.usd_per_month, 0),
+    ):
+        if cap is not None and (cap < need or (cap == 0 and key.startswith("usd"))):
+            return f"budget.{key} is {cap:g}" + (
+                f" and one instance needs {need:g}" if need else ""
+            )
+    return ""

@@ -1,0 +1,96 @@
+"""Rules between values that are valid one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+from hybrid.core.quantity import duration_text
+from hybrid.settings.model import Settings
+from hybrid.settings.problem import Path, path_text
+from hybrid.settings.rawchecks import Found
+
+
+def broken_rules(settings: Settings, *, unsound: Collection[Path]) -> Iterator[Found]:
+    """Yield every broken rule.
+
+    Args:
+        settings: Valid value by value; unsound values stand at their defaults.
+        unsound: What was refused; a rule that needs any of it says nothing.
+    """
+    for needs, rule in _RULES:
+        if not any(_overlap(need, path) for need in needs for path in unsound):
+            yield from rule(settings)
+
+
+def _overlap(need: Path, path: Path) -> bool:
+    shorter = min(len(need), len(path))
+    return need[:shorter] == path[:shorter]
+
+
+def _ports_do_not_clash(settings: Settings) -> Iterator[Found]:
+    workers = settings.ray.worker_ports
+    seen: dict[int, str] = {}
+    head = settings.head
+    ports = (head.port, head.dashboard_port, head.client_port, settings.controller.port)
+    for path, port in zip(_PORTS, ports, strict=True):
+        if not isinstance(port, int):
+            continue
+        if port in workers:
+            text = f"{port} lies in {workers}, which Ray's workers use; write one outside, or auto"
+            yield path, text
+        if port in seen:
+            yield path, f"{port} is also {seen[port]}; write another, or auto"
+        seen[port] = path_text(path)
+
+
+def _workers_have_ports(settings: Settings) -> Iterator[Found]:
+    workers = settings.ray.worker_ports
+    if workers.high - workers.low < 99:
+        text = f"{workers} is too narrow, since every worker of a node needs a port"
+        yield ("ray", "worker_ports"), f"{text}; write a range of 100 or more"
+
+
+def _leases_last(settings: Settings) -> Iterator[Found]:
+    lease, tick_s = settings.lease, settings.controller.tick_s
+    length = duration_text(lease.length_s)
+    if lease.renew_s >= lease.length_s:
+        yield (
+            ("lease", "renew"),
+            f"a lease of {length} renewed every {duration_text(lease.renew_s)} runs out in "
+            "between; write less than lease.length",
+        )
+    elif lease.renew_s + tick_s > lease.length_s:
+        yield (
+            ("controller", "tick"),
+            f"a tick of {duration_text(tick_s)} can come too late to renew a lease of {length}; "
+            "write a shorter tick or a longer lease",
+        )
+
+
+def _backoff_grows(settings: Settings) -> Iterator[Found]:
+    backoff = settings.backoff
+    if backoff.longest_s < backoff.first_s:
+        text = f"it is less than the first delay, {duration_text(backoff.first_s)}"
+        yield ("backoff", "longest"), f"{text}; write more"
+
+
+def _keepalives_do_not_overlap(settings: Settings) -> Iterator[Found]:
+    health = settings.ray.health
+    if health.keepalive_timeout_s > health.keepalive_time_s:
+        text = f"it is longer than keepalive_time, {duration_text(health.keepalive_time_s)}"
+        yield ("ray", "health", "keepalive_timeout"), f"{text}; write less"
+
+
+_PORTS: tuple[Path, ...] = (
+    ("head", "port"),
+    ("head", "dashboard_port"),
+    ("head", "client_port"),
+    ("controller", "port"),
+)
+_RULES: tuple[tuple[tuple[Path, ...], Callable[[Settings], Iterator[Found]]], ...] = (
+    ((*_PORTS, ("ray", "worker_ports")), _ports_do_not_clash),
+    ((("ray", "worker_ports"),), _workers_have_ports),
+    ((("lease",), ("controller", "tick")), _leases_last),
+    ((("backoff",),), _backoff_grows),
+    ((("ray", "health"),), _keepalives_do_not_overlap),
+)

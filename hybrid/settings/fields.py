@@ -1,0 +1,110 @@
+"""The kinds of value a configuration holds: how each is read, written back and described.
+
+Reading is in `readers` and `words`; here each reader meets the JSON schema that editors use and
+the text that `hybrid config show` prints.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import PlainSerializer, PlainValidator, SecretStr, WithJsonSchema
+
+from hybrid.core.quantity import CountRange, GpuRequest, duration_text, size_text
+from hybrid.settings import readers, words
+
+
+def _schema(kind: str, **facts: object) -> WithJsonSchema:
+    return WithJsonSchema({"type": kind, **facts})
+
+
+def _size_or_word(value: int | str) -> str:
+    return value if isinstance(value, str) else size_text(value)
+
+
+def _masked(value: SecretStr) -> str:
+    return words.masked(value.get_secret_value())
+
+
+_DURATION_TEXT = PlainSerializer(duration_text, return_type=str, when_used="json")
+_SIZE_TEXT = PlainSerializer(_size_or_word, return_type=str, when_used="json")
+_TEXT = PlainSerializer(str, return_type=str, when_used="json")
+_MASKED = PlainSerializer(_masked, return_type=str, when_used="json")
+
+_NUMBER = "[0-9]+([.][0-9]+)?"
+_PORT = {"type": "integer", "minimum": readers.PORTS.low, "maximum": readers.PORTS.high}
+_SIZE = {"type": "string", "pattern": f"^{_NUMBER} ?([KMGTP]i?B|B)$"}
+_DURATION = _schema(
+    "string",
+    minLength=2,
+    pattern="^" + "".join(f"({_NUMBER}{unit})?" for unit in ("d", "h", "m", "s", "ms")) + "$",
+)
+
+Count: TypeAlias = Annotated[int, PlainValidator(readers.count(0)), _schema("integer", minimum=0)]
+PositiveCount: TypeAlias = Annotated[
+    int, PlainValidator(readers.count(1)), _schema("integer", minimum=1)
+]
+Amount: TypeAlias = Annotated[float, PlainValidator(readers.amount), _schema("number", minimum=0)]
+Price: TypeAlias = Annotated[
+    float, PlainValidator(readers.price), _schema("number", exclusiveMinimum=0)
+]
+Share: TypeAlias = Annotated[
+    float, PlainValidator(readers.share), _schema("number", minimum=0, maximum=1)
+]
+Flag: TypeAlias = Annotated[bool, PlainValidator(readers.flag), _schema("boolean")]
+Duration: TypeAlias = Annotated[float, PlainValidator(readers.duration), _DURATION_TEXT, _DURATION]
+PositiveDuration: TypeAlias = Annotated[
+    float, PlainValidator(readers.positive_duration), _DURATION_TEXT, _DURATION
+]
+Size: TypeAlias = Annotated[int, PlainValidator(readers.size), _SIZE_TEXT, WithJsonSchema(_SIZE)]
+StoreSize: TypeAlias = Annotated[
+    int | Literal["auto"],
+    PlainValidator(readers.store_size),
+    _SIZE_TEXT,
+    WithJsonSchema({"anyOf": [_SIZE, {"const": "auto"}]}),
+]
+Gpus: TypeAlias = Annotated[
+    GpuRequest,
+    PlainValidator(readers.gpus),
+    _TEXT,
+    _schema("string", pattern="^[A-Za-z][A-Za-z0-9_.-]*(:[0-9]+)?$"),
+]
+PortRange: TypeAlias = Annotated[
+    CountRange,
+    PlainValidator(readers.port_range),
+    _TEXT,
+    _schema("string", pattern="^[0-9]+[.][.][0-9]+$"),
+]
+AutoPort: TypeAlias = Annotated[
+    int | Literal["auto"],
+    PlainValidator(readers.auto_port),
+    WithJsonSchema({"anyOf": [_PORT, {"const": "auto"}]}),
+]
+OptionalPort: TypeAlias = Annotated[
+    int | Literal["auto", "off"],
+    PlainValidator(readers.optional_port),
+    WithJsonSchema({"anyOf": [_PORT, {"enum": ["auto", "off"]}]}),
+]
+ClusterName: TypeAlias = Annotated[
+    str, PlainValidator(words.name), _schema("string", pattern=f"^{words.NAME.pattern}$")
+]
+HostName: TypeAlias = Annotated[
+    str, PlainValidator(words.host_name), _schema("string", pattern=f"^{words.HOST_NAME.pattern}$")
+]
+LocalAddress: TypeAlias = Annotated[
+    str, PlainValidator(words.local_address), _schema("string", const="local")
+]
+Infra: TypeAlias = Annotated[
+    str, PlainValidator(words.infra), _schema("string", pattern=f"^{words.INFRA.pattern}$")
+]
+BindHost: TypeAlias = Annotated[str, PlainValidator(words.bind_host), _schema("string")]
+Text: TypeAlias = Annotated[str, PlainValidator(words.line_of_text), _schema("string", minLength=1)]
+NodeLabels: TypeAlias = Annotated[
+    dict[str, str],
+    PlainValidator(words.labels),
+    _schema("object", additionalProperties={"type": ["string", "number", "boolean", "null"]}),
+]
+Extras: TypeAlias = Annotated[dict[str, Any], PlainValidator(words.extras), _schema("object")]
+LedgerUrl: TypeAlias = Annotated[
+    SecretStr, PlainValidator(words.ledger_url), _MASKED, _schema("string")
+]

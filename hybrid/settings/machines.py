@@ -1,0 +1,151 @@
+"""Settings of what exists: the head, Ray, the on-prem hosts and the clouds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from hybrid.core.quantity import CountRange
+from hybrid.settings.fields import (
+    AutoPort,
+    Count,
+    Duration,
+    Flag,
+    Gpus,
+    HostName,
+    Infra,
+    LocalAddress,
+    NodeLabels,
+    OptionalPort,
+    PortRange,
+    PositiveCount,
+    PositiveDuration,
+    Price,
+    Size,
+    StoreSize,
+    Text,
+)
+from hybrid.settings.scalars import resolve
+from hybrid.settings.section import Section
+
+RAY_WORKER_PORTS = CountRange(low=10_002, high=19_999)
+"""Where Ray puts its workers unless it is told otherwise."""
+
+
+class Head(Section):
+    """The head of the Ray cluster."""
+
+    address: LocalAddress = Field("local", description="Where it runs; this machine for now.")
+    cpus: Count = Field(1, description="CPUs that work may use on the head.")
+    gpus: Count = Field(0, description="GPUs that work may use on the head.")
+    memory_bytes: Size | None = Field(None, description="Memory for work; Ray's choice if absent.")
+    port: AutoPort = Field(6379, description="Ray's GCS, which every node must reach.")
+    dashboard_port: AutoPort = Field(8265, description="Ray's dashboard and Jobs API.")
+    client_port: OptionalPort = Field("off", description="Ray Client (`ray://`).")
+
+
+class Health(Section):
+    """How Ray finds out that a node is dead. The defaults find it in about 11 seconds."""
+
+    initial_delay_s: Duration = Field(2.0, description="Before the first check of a new node.")
+    period_s: PositiveDuration = Field(2.0, description="Between two checks.")
+    timeout_s: PositiveDuration = Field(3.0, description="After which one check has failed.")
+    failure_threshold: PositiveCount = Field(3, description="Failed checks that mean dead.")
+    keepalive_time_s: PositiveDuration = Field(10.0, description="Between two gRPC keepalives.")
+    keepalive_timeout_s: PositiveDuration = Field(
+        5.0,
+        description="After which a keepalive has failed. Without it work on a node that "
+        "vanished from the network is not retried for minutes.",
+    )
+
+
+class Ray(Section):
+    """Ray itself, the same on every node."""
+
+    version: Text | None = Field(None, description="Must equal the installed Ray, if given.")
+    object_store_bytes: StoreSize = Field(
+        80_000_000,
+        description="Object store of each node. Small, since nodes share this machine for now; "
+        "`auto` leaves it to Ray, which takes 30 % of the memory for each.",
+    )
+    worker_ports: PortRange = Field(
+        RAY_WORKER_PORTS, description="Ports of Ray's workers on every node."
+    )
+    max_shapes: PositiveCount = Field(
+        1_000, description="Shapes of waiting work that a node reports; Ray's own limit is 100."
+    )
+    health: Health = Field(default_factory=Health, description="Failure detection.")
+
+
+class Host(Section):
+    """A machine of your own."""
+
+    name: HostName = Field(description="Unique; shown in `hybrid nodes`.")
+    address: LocalAddress = Field("local", description="Where it is; this machine for now.")
+    accelerators: Gpus | None = Field(None, description="Its GPUs, such as A100:8 or GPU:4.")
+    cpus: PositiveCount | None = Field(None, description="Its CPUs; Ray counts them if absent.")
+    memory_bytes: Size | None = Field(None, description="Memory for work; Ray's choice if absent.")
+    labels: NodeLabels = Field(default_factory=dict, description="Ray labels of your own.")
+
+    @property
+    def gpu_count(self) -> int:
+        """GPUs of the host."""
+        return self.accelerators.count if self.accelerators else 0
+
+
+class Onprem(Section):
+    """The machines of your own: the fixed base, never terminated."""
+
+    hosts: tuple[Host, ...] = Field((), description="One entry for each machine.")
+
+
+class Pool(Section):
+    """Instances of one kind at one place. Other keys belong to the provider."""
+
+    model_config = ConfigDict(extra="allow")
+
+    infra: Infra = Field(description="PROVIDER, PROVIDER/REGION or PROVIDER/REGION/ZONE.")
+    accelerators: Gpus | None = Field(None, description="GPUs of one instance, such as A100:8.")
+    cpus: PositiveCount | None = Field(None, description="CPUs of one instance.")
+    memory_bytes: Size | None = Field(None, description="Memory of one instance.")
+    usd_per_hour: Price | None = Field(None, description="Price of one instance, US dollars.")
+    use_spot: Flag = Field(default=False, description="Buy on the spot market.")
+    max_nodes: Count | None = Field(None, description="At most so many at a time.")
+    labels: NodeLabels = Field(default_factory=dict, description="Ray labels of your own.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_extras_their_types(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        known = {info.alias for info in cls.model_fields.values()}
+        return {key: item if key in known else resolve(item) for key, item in value.items()}
+
+    @property
+    def provider(self) -> str:
+        """The provider's name: the first word of `infra`."""
+        return self.infra.partition("/")[0]
+
+    @property
+    def gpu_count(self) -> int:
+        """GPUs of one instance."""
+        return self.accelerators.count if self.accelerators else 0
+
+
+class Clouds(Section):
+    """What may be rented: the cheapest of a set, or a list in order."""
+
+    any_of: tuple[Pool, ...] | None = Field(None, description="The cheapest that fits wins.")
+    ordered: tuple[Pool, ...] | None = Field(None, description="The first that has stock wins.")
+
+    @property
+    def kind(self) -> Literal["any_of", "ordered"]:
+        """Which of the two lists is used."""
+        return "any_of" if self.ordered is None else "ordered"
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """The pools, in the order of the file."""
+        return (self.any_of if self.ordered is None else self.ordered) or ()

@@ -1,0 +1,156 @@
+"""Reads one word of a configuration: a name, an address, a label, a database.
+
+Every reader raises `ValueError` with one sentence: what is wrong, then `;`, then what to write.
+Not `TypeError`: pydantic collects `ValueError` only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from hybrid.core.quantity import shown
+from hybrid.settings.readers import text
+from hybrid.settings.scalars import resolve
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
+HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+INFRA = re.compile(r"[a-z][a-z0-9_-]{0,30}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,62}){0,2}")
+
+# Kubernetes' rule for labels, which Ray follows.
+_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_LABEL_KEY = re.compile(rf"(?:{_LABEL.pattern}(?:\.{_LABEL.pattern})*/)?{_LABEL.pattern}")
+_OUR_LABELS = frozenset({"site", "provider", "market", "instance-type", "accelerator", "host"})
+# Up to the last `@`: a password may hold one by mistake, and hiding too much is harmless.
+_PASSWORD = re.compile(r"(://[^:/@?]*:).+(?=@)")
+_PASSWORD_OPTION = re.compile(r"([?&]password=)[^&]+", re.IGNORECASE)
+_LEDGER_SCHEMES = ("postgresql+psycopg", "sqlite")
+
+
+def name(value: object) -> str:
+    """Read the name of a cluster: it becomes a folder, a tag and part of host names."""
+    word = text(value, "a name", "text, for example lab-1")
+    if not NAME.fullmatch(word):
+        raise ValueError(
+            f"{shown(word)} is not a name; write a small letter, then up to 30 small letters, "
+            "digits or '-', for example lab-1"
+        )
+    return word
+
+
+def host_name(value: object) -> str:
+    """Read the name of an on-prem host: it becomes a folder and a label."""
+    word = text(value, "a host name", "text, for example gpu-0")
+    if not HOST_NAME.fullmatch(word):
+        raise ValueError(
+            f"{shown(word)} is not a host name; write up to 63 letters, digits, '-', '_' or '.', "
+            "the first and last a letter or digit"
+        )
+    if word.lower() == "head":
+        raise ValueError(f"{shown(word)} is the head's own name; write another")
+    return word
+
+
+def local_address(value: object) -> str:
+    """Read the address of the head or of a host: this machine, in this version."""
+    if value == "local":
+        return "local"
+    raise ValueError(
+        f"{shown(value)} is another machine, and this version runs the head and the hosts on this "
+        "one only (hosts over SSH come in a later version); write local"
+    )
+
+
+def infra(value: object) -> str:
+    """Read where a pool is: a provider, its region and its zone."""
+    word = text(value, "a cloud", "PROVIDER or PROVIDER/REGION, for example local")
+    if not INFRA.fullmatch(word):
+        raise ValueError(
+            f"{shown(word)} is not a cloud; write PROVIDER, PROVIDER/REGION or "
+            "PROVIDER/REGION/ZONE, for example local"
+        )
+    return word
+
+
+def bind_host(value: object) -> str:
+    """Read the address that a server listens on."""
+    word = text(value, "an IP address", "127.0.0.1")
+    try:
+        return str(ipaddress.ip_address("127.0.0.1" if word == "localhost" else word))
+    except ValueError as err:
+        raise ValueError(f"{shown(word)} is not an IP address; write 127.0.0.1") from err
+
+
+def line_of_text(value: object) -> str:
+    """Read one line of text."""
+    line = text(value, "text", "it in quotes")
+    if not line.strip() or not line.isprintable():
+        raise ValueError(f"{shown(line)} is empty or holds control characters; write one line")
+    return line
+
+
+def labels(value: object) -> dict[str, str]:
+    """Read Ray labels of a node, except those that this program sets itself."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{shown(value)} is not a mapping; write {{rack: r7}}")  # noqa: TRY004  # see above
+    return {str(key): _label(str(key), item) for key, item in value.items()}
+
+
+def extras(value: object) -> dict[str, Any]:
+    """Read keys that only a provider understands."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{shown(value)} is not a mapping; write `key: value` lines")  # noqa: TRY004
+    return {str(key): resolve(item) for key, item in value.items()}
+
+
+def ledger_url(value: object) -> SecretStr:
+    """Read the address of the ledger's database; errors never repeat it."""
+    if isinstance(value, SecretStr):
+        return value
+    url = text(value, "a database URL", "postgresql+psycopg://HOST/DATABASE")
+    scheme = url.partition("://")[0]
+    if scheme not in _LEDGER_SCHEMES or "://" not in url or not url.isprintable():
+        raise ValueError(
+            "this is not a ledger that we know; write postgresql+psycopg://HOST/DATABASE or "
+            "sqlite:///PATH, or leave it out for SQLite in the state folder"
+        )
+    try:
+        _ = urlsplit(masked(url)).port
+    except ValueError as err:
+        raise ValueError(
+            "the host or port of the URL is malformed; write postgresql+psycopg://HOST:PORT/DATABASE"
+        ) from err
+    return SecretStr(url)
+
+
+def has_password(url: str) -> bool:
+    """Return whether a database URL carries a password."""
+    return masked(url) != url
+
+
+def masked(url: str) -> str:
+    """Return a database URL with `***` for its password."""
+    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1***", url))
+
+
+def _label(key: str, value: object) -> str:
+    if not _LABEL_KEY.fullmatch(key):
+        raise ValueError(
+            f"{shown(key)} is not a label; write letters, digits, '-', '_' or '.', up to 63"
+        )
+    if key in _OUR_LABELS or key.startswith("ray.io/"):
+        raise ValueError(f"the label {shown(key)} is set by this program or by Ray; remove it")
+    word = str(value).lower() if isinstance(value, bool) else str(value or "")
+    if isinstance(value, Mapping | list) or (word and not _LABEL.fullmatch(word)):
+        raise ValueError(
+            f"{shown(value)} is not a value for the label {shown(key)}; write letters, digits, "
+            "'-', '_' or '.', up to 63, the first and last a letter or digit"
+        )
+    return word
