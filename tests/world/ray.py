@@ -1,0 +1,171 @@
+"""A Ray cluster in memory: places tasks, home first, and drains as Ray does (ray.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hybrid.core.errors import ClusterError
+from hybrid.core.labels import admits_any
+from hybrid.core.models import ClusterView, Demand, Labels, Node, NodeStatus, Selector, Shape
+from hybrid.core.policy.room import fits
+from hybrid.core.ports import DrainKind, DrainReply
+from tests.world.clock import VirtualClock
+
+
+@dataclass
+class Task:
+    """A task: waits, runs on one node, is retried when the node dies."""
+
+    shape: Shape
+    lasts_s: float
+    selectors: tuple[Selector, ...] = ()
+    node_id: str = ""
+    ends_at_s: float = 0.0
+    is_done: bool = False
+    deaths: int = 0
+
+
+@dataclass
+class SimNode:
+    """A raylet."""
+
+    node_id: str
+    instance_id: str
+    host: str
+    labels: Labels
+    total: Shape
+    idle_since_s: float
+    is_draining: bool = False
+    is_dead: bool = False
+    is_head: bool = False
+
+
+@dataclass
+class SimRay:
+    """See `hybrid.core.ports.Cluster`."""
+
+    clock: VirtualClock
+    nodes: dict[str, SimNode] = field(default_factory=dict)
+    tasks: list[Task] = field(default_factory=list)
+    is_silent: bool = False
+    killed_busy: list[str] = field(default_factory=list)
+    hook: Callable[[str], None] = lambda _: None
+
+    def add(
+        self,
+        shape: Shape,
+        labels: Labels,
+        *,
+        instance_id: str = "",
+        host: str = "",
+        is_head: bool = False,
+    ) -> SimNode:
+        node = SimNode(
+            node_id=f"node-{len(self.nodes)}",
+            instance_id=instance_id,
+            host=host,
+            labels=labels,
+            total=shape,
+            idle_since_s=self.clock.now_s(),
+            is_head=is_head,
+        )
+        self.nodes[node.node_id] = node
+        return node
+
+    def submit(self, count: int, shape: Shape, lasts_s: float, *selectors: Selector) -> list[Task]:
+        tasks = [Task(shape, lasts_s, selectors) for _ in range(count)]
+        self.tasks += tasks
+        return tasks
+
+    def kill(self, node: SimNode) -> None:
+        """The node dies at once; its tasks wait again."""
+        node.is_dead = True
+        for task in self._on(node):
+            task.node_id, task.deaths = "", task.deaths + 1
+
+    def step(self) -> None:
+        """Let tasks end, draining nodes leave, and waiting tasks start."""
+        now_s = self.clock.now_s()
+        for task in self.tasks:
+            if task.node_id and not task.is_done and now_s >= task.ends_at_s:
+                task.is_done = True
+                node = self.nodes[task.node_id]
+                if not self._on(node):
+                    node.idle_since_s = now_s
+        for node in self.nodes.values():
+            if node.is_draining and not self._on(node):
+                node.is_dead = True
+        for task in self.tasks:
+            if not task.node_id and not task.is_done:
+                self._place(task)
+
+    def view(self) -> ClusterView:
+        self.hook("view")
+        if self.is_silent:
+            raise ClusterError("Ray does not answer")
+        counts: dict[str, tuple[Demand, int]] = {}
+        for task in self.tasks:
+            if not task.node_id and not task.is_done:
+                demand = Demand(shape=task.shape, count=1, selectors=task.selectors)
+                key = demand.model_dump_json()
+                counts[key] = (demand, counts.get(key, (demand, 0))[1] + 1)
+        demands = tuple(d.model_copy(update={"count": n}) for d, n in counts.values())
+        return ClusterView(nodes=tuple(self._view(n) for n in self.nodes.values()), demands=demands)
+
+    def drain(
+        self, node_id: str, *, kind: DrainKind, deadline_at_s: float, message: str
+    ) -> DrainReply:
+        self.hook("drain")
+        if self.is_silent:
+            raise ClusterError("Ray does not answer")
+        node = self.nodes[node_id]
+        if kind is DrainKind.IDLE:
+            if self._on(node):
+                return DrainReply(is_accepted=False, message="the node is no longer idle")
+            node.is_dead = True
+        node.is_draining = True
+        self.hook("drain.done")
+        return DrainReply(is_accepted=True)
+
+    def _on(self, node: SimNode) -> list[Task]:
+        return [t for t in self.tasks if t.node_id == node.node_id and not t.is_done]
+
+    def free(self, node: SimNode) -> dict[str, float]:
+        free = dict(node.total)
+        for task in self._on(node):
+            for name, amount in task.shape.items():
+                free[name] = free.get(name, 0.0) - amount
+        return free
+
+    def _place(self, task: Task) -> None:
+        for selector in task.selectors or ((),):
+            for node in self.nodes.values():
+                is_open = not (node.is_dead or node.is_draining)
+                if (
+                    is_open
+                    and admits_any((selector,), node.labels)
+                    and fits(task.shape, self.free(node))
+                ):
+                    task.node_id = node.node_id
+                    task.ends_at_s = self.clock.now_s() + task.lasts_s
+                    return
+
+    def _view(self, node: SimNode) -> Node:
+        is_busy = bool(self._on(node))
+        status = NodeStatus.RUNNING if is_busy else NodeStatus.IDLE
+        if node.is_draining:
+            status = NodeStatus.DRAINING
+        if node.is_dead:
+            status = NodeStatus.DEAD
+        return Node(
+            node_id=node.node_id,
+            instance_id=node.instance_id,
+            host=node.host,
+            labels=node.labels,
+            total=node.total,
+            available=self.free(node),
+            status=status,
+            idle_s=None if is_busy or node.is_dead else self.clock.now_s() - node.idle_since_s,
+            is_head=node.is_head,
+        )
