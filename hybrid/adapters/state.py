@@ -1,0 +1,98 @@
+"""The state folder of one cluster: its lock, its secrets, and where its controller listens."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from hybrid.core.errors import ConfigError, HybridError
+
+
+class AlreadyRunningError(HybridError):
+    """Another controller holds this cluster's state folder."""
+
+
+class StateFolder:
+    """A folder that one controller owns at a time.
+
+    The lock is the kernel's: it goes away with the process, however that ends, so a stale lock
+    cannot exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: IO[str] | None = None
+
+    def open(self) -> None:
+        """Make the folder and take its lock for the life of this process.
+
+        Raises:
+            ConfigError: The folder cannot be made or written.
+            AlreadyRunningError: Another controller has it.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.path.chmod(0o700)
+            lock = (self.path / "controller.lock").open("a+")
+        except OSError as error:
+            raise ConfigError(
+                f"the state folder {self.path} cannot be used: {error.strerror}. Give this user "
+                f"write access to it, or set state_dir (or HYBRID_HOME) to another folder"
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.seek(0)
+            pid = lock.read().strip() or "unknown"
+            lock.close()
+            raise AlreadyRunningError(
+                f"a controller of this cluster runs already (pid {pid}, folder {self.path}). "
+                f"See `hybrid status`; end it with `hybrid down`"
+            ) from error
+        lock.seek(0)
+        lock.truncate()
+        lock.write(str(os.getpid()))
+        lock.flush()
+        self._lock = lock
+
+    def secret(self, name: str) -> str:
+        """Return the secret of that name, 64 hex digits; made on first use, readable by us only."""
+        path = self.path / name
+        try:
+            found = path.read_text().strip()
+        except FileNotFoundError:
+            found = ""
+        if not found:
+            found = secrets.token_hex(32)
+            self._write(path, found)
+        return found
+
+    def publish(self, facts: Mapping[str, object]) -> None:
+        """Say where the controller listens; the command line reads it."""
+        self._write(self.path / "controller.json", json.dumps(facts, indent=1))
+
+    def unpublish(self) -> None:
+        """Take back `publish`."""
+        (self.path / "controller.json").unlink(missing_ok=True)
+
+    def _write(self, path: Path, text: str) -> None:
+        # Whole or not at all, and never readable by others, not even for a moment.
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(fd, "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise ConfigError(
+                f"{path} cannot be written: {error.strerror}. Make room, or give this user "
+                f"write access to {self.path}"
+            ) from error
