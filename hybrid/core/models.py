@@ -384,6 +384,11 @@ class JobState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more will happen to the job."""
+        return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+
 
 class JobSpec(Model):
     """What a user asks to run.
