@@ -1,0 +1,60 @@
+"""The environment that Ray's processes of a node get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TAG = "HYBRID_NODE_TAG"
+"""Every process of a node carries `<cluster id>/<node id>` under this name."""
+
+# Settings of another Ray or hybrid process must not reach this node, and a cloud's keys must
+# not reach the work that runs on it: whoever has them can rent machines.
+_DROPPED_PREFIXES = ("RAY_", "HYBRID_", "BCE_", "BAIDUBCE_", "BAIDUCLOUD_")
+_DROPPED = frozenset(
+    {
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SECURITY_TOKEN",
+        "AWS_SESSION_TOKEN",
+        "CLOUDSDK_AUTH_ACCESS_TOKEN",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_CREDENTIALS",
+        "GOOGLE_OAUTH_ACCESS_TOKEN",
+        "NOTIFY_SOCKET",
+        "PYTHONSAFEPATH",
+    }
+)
+
+
+def node_environment(
+    inherited: Mapping[str, str],
+    settings: Mapping[str, str | None],
+    *,
+    tag: str,
+    ray_token: str,
+) -> dict[str, str]:
+    """Return the environment of `ray start`.
+
+    Args:
+        inherited: Of this process.
+        settings: From the node's file; `None` takes a variable away.
+        tag: What marks every process of the node.
+        ray_token: The cluster's token, `""` for none.
+    """
+    env = {name: value for name, value in inherited.items() if not _is_dropped(name)}
+    for name, value in settings.items():
+        if value is None:
+            env.pop(name, None)
+        else:
+            env[name] = value
+    env[TAG] = tag
+    # Ray's processes rename themselves and would write over the environment that /proc shows,
+    # and with it the tag (measured on Ray 2.60).
+    env["SPT_NOENV"] = "1"
+    if ray_token:
+        env["RAY_AUTH_TOKEN"] = ray_token
+    return env
+
+
+def _is_dropped(name: str) -> bool:
+    return name in _DROPPED or name.startswith(_DROPPED_PREFIXES)

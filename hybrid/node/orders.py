@@ -1,0 +1,142 @@
+"""What a node is told to run: the content of its node.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+DEFAULT_PORTS = (20_000, 29_999)
+"""Clear of Ray's workers (10002-19999) and of the kernel's own choices (from 32768)."""
+
+
+class Role(StrEnum):
+    """What a node is for."""
+
+    HEAD = "head"
+    HOST = "host"
+    INSTANCE = "instance"
+
+
+@dataclass(frozen=True)
+class Join:
+    """Where an instance trades its one-time token for the cluster's."""
+
+    url: str
+    instance_id: str
+    join_token_file: Path
+
+
+@dataclass(frozen=True)
+class Orders:
+    """The content of node.json.
+
+    Attributes:
+        command: Exact `ray start` command; `{port:NAME}` inside becomes a free port.
+        env: Added to the environment; `None` takes a variable away.
+        temp_dir: Ray's folder of this node, removed at the end.
+        boot_delay_s: How long a pretended machine needs to boot.
+        start_limit_s: How long the command may take.
+        ports: First and last port that may be chosen.
+    """
+
+    id: str
+    cluster_id: str
+    role: Role
+    command: tuple[str, ...]
+    temp_dir: Path
+    env: Mapping[str, str | None] = field(default_factory=dict)
+    ray_token_file: Path | None = None
+    join: Join | None = None
+    boot_delay_s: float = 0.0
+    start_limit_s: float = 300.0
+    lease_file: Path | None = None
+    ports: tuple[int, int] = DEFAULT_PORTS
+
+    @property
+    def tag(self) -> str:
+        """What marks every process of this node, see `environment.TAG`."""
+        return f"{self.cluster_id}/{self.id}"
+
+
+def parse(content: Mapping[str, object]) -> Orders:
+    """Return the orders in a node.json.
+
+    Raises:
+        ValueError: It is wrong; the message says where.
+    """
+    return Orders(
+        id=_text(content, "id"),
+        cluster_id=_text(content, "cluster_id"),
+        role=Role(_text(content, "role")),
+        command=_texts(content, "command"),
+        temp_dir=Path(_text(content, "temp_dir")),
+        env=_env(content.get("env") or {}),
+        ray_token_file=_path(content.get("ray_token_file")),
+        join=_join(content.get("join")),
+        boot_delay_s=_number(content, "boot_delay_s", 0.0),
+        start_limit_s=_number(content, "start_limit_s", Orders.start_limit_s),
+        lease_file=_path(content.get("lease_file")),
+        ports=_ports(content.get("ports")),
+    )
+
+
+def _text(content: Mapping[str, object], key: str) -> str:
+    value = content.get(key)
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError(f"{key!r} must be a text that is not empty")
+    return value
+
+
+def _texts(content: Mapping[str, object], key: str) -> tuple[str, ...]:
+    value = content.get(key)
+    if not isinstance(value, list) or not value or not all(isinstance(x, str) for x in value):
+        raise ValueError(f"{key!r} must be a list of texts that is not empty")
+    return tuple(value)
+
+
+def _number(content: Mapping[str, object], key: str, default: float) -> float:
+    value = content.get(key, default)
+    if not isinstance(value, int | float) or not 0 <= value < 1e9:
+        raise ValueError(f"{key!r} must be a number of seconds")
+    return float(value)
+
+
+def _path(value: object) -> Path | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{value!r} is not a path")
+    return Path(value)
+
+
+def _env(value: object) -> dict[str, str | None]:
+    if not isinstance(value, dict) or not all(
+        isinstance(k, str) and (v is None or isinstance(v, str)) for k, v in value.items()
+    ):
+        raise ValueError("'env' must map names to texts or null")
+    return value
+
+
+def _join(value: object) -> Join | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError("'join' must be an object or null")  # noqa: TRY004  # as all the others
+    return Join(
+        url=_text(value, "url"),
+        instance_id=_text(value, "instance_id"),
+        join_token_file=Path(_text(value, "join_token_file")),
+    )
+
+
+def _ports(value: object) -> tuple[int, int]:
+    if value is None:
+        return DEFAULT_PORTS
+    if not isinstance(value, list) or [type(port) for port in value] != [int, int]:
+        raise ValueError("'ports' must be a list of the first and the last port")
+    first, last = value
+    if not 1024 <= first <= last <= 65_535:
+        raise ValueError("'ports' must lie within 1024 and 65535")
+    return first, last

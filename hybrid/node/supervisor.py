@@ -1,0 +1,277 @@
+"""The life of one node: boot, join, start Ray, watch it, and end everything."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+from hybrid.node import processes, scratch
+from hybrid.node.ending import end_all
+from hybrid.node.environment import node_environment
+from hybrid.node.folder import Folder, Phase, Status
+from hybrid.node.journal import describe_exit, last_words, log
+from hybrid.node.lease import Lease
+from hybrid.node.orders import Orders, Role
+from hybrid.node.ports import NoPortError, PortChooser, fill, places
+
+_CHECK_S = 1.0  # how often the lease and the folder are looked at
+_GONE_CHECKS = 3
+_JOIN_AGAIN_S = (1.0, 1.0, 2.0, 2.0, 4.0)  # then always the last
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+_STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+
+
+class _EndedError(Exception):
+    """This node's life is over: phase and problem to write down."""
+
+    def __init__(self, phase: Phase, problem: str) -> None:
+        super().__init__(problem)
+        self.phase = phase
+        self.problem = problem
+
+
+class _BrokenError(_EndedError):
+    """Ray does not run and will not; a rented machine is still there all the same."""
+
+
+class Supervisor:
+    """Runs a node until it must end; the caller made this process a subreaper's child."""
+
+    def __init__(self, folder: Folder, orders: Orders, lock: int) -> None:
+        self._folder = folder
+        self._orders = orders
+        self._lock = lock
+        self._status = Status(phase=Phase.BOOTING)
+        self._is_status_written = False
+        self._is_pid_written = False
+        self._lease = Lease(orders.lease_file)
+        self._gone_count = 0
+        self._exit_codes: dict[int, int] = {}
+        self._chooser: PortChooser | None = None  # holds the locks of our ports
+
+    def begin(self) -> None:
+        """Take over the process: signals, orphans, pid.json."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        processes.become_subreaper()
+        self._say(Phase.BOOTING)
+
+    def run(self) -> int:
+        """Live the node's life and return the exit code: 0 when it was told to end."""
+        try:
+            try:
+                self._pause(self._orders.boot_delay_s)
+                self._start_ray(self._ray_token())
+                self._watch()
+            except _BrokenError as broken:
+                self._clean_up()
+                if self._orders.role is not Role.INSTANCE:
+                    raise
+                self._say(broken.phase, broken.problem)
+                self._pause_for_ever()
+        except _EndedError as ended:
+            self._clean_up()
+            # A machine that broke and then ended keeps saying why it broke.
+            self._say(ended.phase, ended.problem or self._status.problem)
+            return 0 if ended.phase is Phase.STOPPED else 1
+
+    # --- the steps -------------------------------------------------------------------------
+
+    def _ray_token(self) -> str:
+        if self._orders.join is not None:
+            return self._join()
+        if self._orders.ray_token_file is None:
+            return ""
+        with self._broken_by(OSError, "cannot read the Ray token"):
+            return self._orders.ray_token_file.read_text().strip()
+
+    def _join(self) -> str:
+        assert self._orders.join is not None  # noqa: S101  # for the type checker
+        from hybrid.node.joining import Attempt  # HTTP costs 8 MB, and most nodes need none
+
+        self._say(Phase.JOINING)
+        for wait_s in _forever(_JOIN_AGAIN_S):
+            attempt = Attempt(self._orders.join)
+            while (answer := attempt.answer()) is None:
+                self._pause(0.05)
+            if answer.ray_token:
+                # It was good for one use.
+                with suppress(OSError):
+                    self._orders.join.join_token_file.unlink(missing_ok=True)
+                return answer.ray_token
+            if answer.is_final:
+                raise _BrokenError(Phase.FAILED, f"could not join: {answer.problem}")
+            self._say(Phase.JOINING, answer.problem)
+            self._pause(wait_s)
+        raise AssertionError
+
+    def _start_ray(self, ray_token: str) -> None:
+        self._say(Phase.STARTING)
+        output = self._folder.path / "start.log"
+        with self._broken_by((OSError, NoPortError), "cannot run `ray start`"):
+            scratch.prepare(self._orders.temp_dir)
+            pid = self._spawn(self._command(), ray_token, output)
+        code = self._wait_for(pid, self._orders.start_limit_s)
+        if code is None:
+            limit_s = self._orders.start_limit_s
+            problem = f"`ray start` did not finish in {limit_s:g} s"
+        elif code:
+            problem = f"`ray start` {describe_exit(code)}"
+        else:
+            return
+        raise _BrokenError(Phase.FAILED, f"{problem}; its last words: {last_words(output)}")
+
+    def _command(self) -> list[str]:
+        names = places(self._orders.command)
+        if not names:
+            return list(self._orders.command)
+        if self._chooser is None:
+            self._chooser = PortChooser(scratch.own_root() / "ports.lock", self._orders.ports)
+        ports = self._chooser.choose(names, before=self._folder.ports(), seed=self._orders.tag)
+        self._folder.write_ports(ports)
+        return fill(self._orders.command, ports)
+
+    def _spawn(self, command: list[str], ray_token: str, output: Path) -> int:
+        env = node_environment(
+            os.environ,
+            self._orders.env,
+            tag=self._orders.tag,
+            ray_token=ray_token,
+        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        return os.posix_spawnp(
+            command[0],
+            command,
+            env,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(output), flags, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE, *_SIGNALS],
+        )
+
+    def _watch(self) -> NoReturn:
+        watched = {"raylet"} | ({"gcs_server"} if self._orders.role is Role.HEAD else set())
+        found = [p for p in processes.descendants([os.getpid()]) if p.name in watched]
+        missing = watched - {process.name for process in found}
+        if missing:
+            words = last_words(self._folder.path / "start.log")
+            raise _BrokenError(
+                Phase.FAILED,
+                f"`ray start` left no {' and no '.join(sorted(missing))}; its last words: {words}",
+            )
+        raylet = next(process for process in found if process.name == "raylet")
+        self._say(Phase.RUNNING, raylet_pid=raylet.pid)
+        while True:
+            self._pause(_CHECK_S)
+            for process in found:
+                if not processes.is_alive(process):
+                    code = self._exit_codes.get(process.pid)
+                    how = "ended" if code is None else describe_exit(code)
+                    raise _BrokenError(Phase.EXITED, f"Ray ended by itself: {process.name} {how}")
+
+    # --- waiting ---------------------------------------------------------------------------
+
+    def _pause(self, duration_s: float) -> None:
+        """Wait, while signals, lease and folder are looked at; less when a child ended."""
+        end_s = time.monotonic() + duration_s
+        while True:
+            self._check()
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return
+            wait_s = max(min(_CHECK_S, left_s, self._lease.left_s()), 0.0)
+            received = signal.sigtimedwait(_SIGNALS, wait_s)
+            if received is None:
+                continue
+            if received.si_signo in _STOP_SIGNALS:
+                raise _EndedError(Phase.STOPPED, "")
+            self._reap()
+            if duration_s <= _CHECK_S:
+                return
+
+    def _pause_for_ever(self) -> NoReturn:
+        while True:
+            self._pause(60.0)
+
+    def _wait_for(self, pid: int, limit_s: float) -> int | None:
+        end_s = time.monotonic() + limit_s
+        while pid not in self._exit_codes and time.monotonic() < end_s:
+            self._pause(min(_CHECK_S, max(end_s - time.monotonic(), 0.0)))
+            self._reap()
+        return self._exit_codes.get(pid)
+
+    def _check(self) -> None:
+        self._write()
+        self._lease.renew()
+        if self._lease.left_s() <= 0:
+            raise _EndedError(Phase.STOPPED, "lease ended")
+        if self._folder.is_stop_ordered:
+            raise _EndedError(Phase.STOPPED, "")
+        # No name leads to our lock file any more: nobody can find or end this node.
+        is_gone = os.fstat(self._lock).st_nlink == 0
+        self._gone_count = self._gone_count + 1 if is_gone else 0
+        if self._gone_count >= _GONE_CHECKS:
+            raise _EndedError(Phase.STOPPED, "the folder of this node was removed")
+
+    def _reap(self) -> None:
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                self._exit_codes[pid] = os.waitstatus_to_exitcode(status)
+
+    # --- the end ---------------------------------------------------------------------------
+
+    def _clean_up(self) -> None:
+        left = end_all(lambda: processes.descendants([os.getpid()]))
+        self._reap()
+        for process in left:
+            log(f"could not end {process.name} (pid {process.pid})")
+        try:
+            scratch.remove(self._orders.temp_dir)
+        except OSError as err:
+            log(f"could not remove {self._orders.temp_dir}: {err}")
+
+    # --- what we say -----------------------------------------------------------------------
+
+    def _say(self, phase: Phase, problem: str = "", raylet_pid: int | None = None) -> None:
+        if (phase, problem) != (self._status.phase, self._status.problem):
+            log(f"{phase}: {problem}" if problem else phase)
+        self._status = Status(phase, problem, at_s=time.time(), raylet_pid=raylet_pid)
+        self._is_status_written = False
+        self._write()
+
+    def _write(self) -> None:
+        """Write what is not written yet; a full disk only delays it."""
+        with suppress(OSError):
+            if not self._is_pid_written:
+                me = processes.find(os.getpid())
+                if me is not None:
+                    self._folder.write_supervisor(me, self._orders.tag)
+                self._is_pid_written = True
+            if not self._is_status_written:
+                self._folder.write_status(self._status)
+                self._is_status_written = True
+
+    @contextmanager
+    def _broken_by(
+        self, errors: type[Exception] | tuple[type[Exception], ...], what: str
+    ) -> Iterator[None]:
+        try:
+            yield
+        except errors as err:
+            raise _BrokenError(Phase.FAILED, f"{what}: {err}") from err
+
+
+def _forever(delays_s: tuple[float, ...]) -> Iterator[float]:
+    yield from delays_s
+    while True:
+        yield delays_s[-1]
