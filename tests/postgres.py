@@ -53,7 +53,7 @@ class PostgresServer:
 
     def psql(self, statement: str, *, database: str = "postgres") -> str:
         """Run one SQL statement as the superuser and return what it prints."""
-        command = [
+        command: list[str | Path] = [
             *(self.programs / "psql", "-h", self.folder, "-U", _SUPERUSER, "-d", database),
             *("-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement),
         ]
@@ -145,7 +145,7 @@ def _start(programs: Path, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _wait_until_ready(programs: Path, folder: Path, process: subprocess.Popen[bytes]) -> None:
-    command = [programs / "pg_isready", "-q", "-h", folder, "-t", "1"]
+    command: list[str | Path] = [programs / "pg_isready", "-q", "-h", folder, "-t", "1"]
     for _ in range(20 * _WAIT_S):
         if process.poll() is not None:
             break

@@ -200,8 +200,8 @@ def test_money_over_midnight_and_month_end_is_split() -> None:
 
     assert before_midnight.day_usd == pytest.approx(4.0, abs=0.001)
     assert before_midnight.month_usd == pytest.approx(4.0, abs=0.001)
-    assert (same_day.day_usd, same_day.month_usd) == (pytest.approx(4.0), pytest.approx(4.0))
-    assert (next_day.day_usd, next_day.month_usd) == (0.0, pytest.approx(4.0))
+    assert [same_day.day_usd, same_day.month_usd] == pytest.approx([4.0, 4.0])
+    assert [next_day.day_usd, next_day.month_usd] == pytest.approx([0.0, 4.0])
 
 
 def test_a_running_instance_counts_in_the_new_day_only_since_midnight() -> None:

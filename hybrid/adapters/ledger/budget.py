@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, and_, case, func, select
 
 from hybrid.adapters.ledger.schema import reservations, spends
-from hybrid.core.cost import Payment, Rental, cap_breach, commitment_of, month_start_s
+from hybrid.core.cost import (
+    Payment,
+    Rental,
+    cap_breach,
+    commitment_of,
+    day_start_s,
+    month_start_s,
+)
 from hybrid.core.errors import CapExceededError
 from hybrid.core.models import Caps, Commitment, Instance
 
@@ -37,14 +44,29 @@ def _committed(connection: Connection, *, exit_s: float, now_s: float) -> Commit
     live = connection.execute(
         select(reservations.c.from_s, reservations.c.usd_per_hour, reservations.c.gpu_count)
     )
-    booked = connection.execute(
-        select(spends.c.from_s, spends.c.to_s, spends.c.usd).where(
-            spends.c.to_s > month_start_s(now_s)
-        )
-    )
+    booked = connection.execute(_payments(now_s=now_s))
     return commitment_of(
-        [Rental(*row) for row in live],
-        [Payment(*row) for row in booked],
+        [Rental._make(row) for row in live],
+        [Payment._make(row) for row in booked],
         now_s=now_s,
         exit_s=exit_s,
+    )
+
+
+def _payments(*, now_s: float) -> Select[tuple[float, float, float]]:
+    """Return the query for this month's payments, ten thousand of them in a few rows.
+
+    Those wholly of today, and those wholly of earlier days of this month, are summed by the
+    database. Only those over a midnight that matters stay apart: they must be split.
+    """
+    day_s, month_s = day_start_s(now_s), month_start_s(now_s)
+    kind = case(
+        (spends.c.from_s >= day_s, "today"),
+        (and_(spends.c.from_s >= month_s, spends.c.to_s <= day_s), "earlier"),
+        else_="split/" + spends.c.instance_id,
+    )
+    return (
+        select(func.min(spends.c.from_s), func.max(spends.c.to_s), func.sum(spends.c.usd))
+        .where(spends.c.to_s > month_s)
+        .group_by(kind)
     )

@@ -211,12 +211,13 @@ def _switch_to_wal(connection: DBAPIConnection) -> None:
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-            return
         except sqlite3.OperationalError as err:
             is_busy = err.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             if not is_busy or clock.monotonic_s() > end_s:
                 raise
-        clock.sleep(0.02)
+            clock.sleep(0.02)
+        else:
+            return
 
 
 def _begin_sqlite(connection: Connection) -> None:
