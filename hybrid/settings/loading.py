@@ -41,6 +41,7 @@ def load(
         source=source,
         file=file.absolute(),
         lines=document.lines,
+        nulls=document.nulls,
         variables={at: name for at, (name, _) in overrides(env).items()},
         home=home(env),
     )

@@ -17,6 +17,7 @@ class Origin:
         source: The file as the user named it, or what stands for one.
         file: Its absolute path; `None` when there is none.
         lines: The line of each value of the file.
+        nulls: Values that the file leaves to their defaults by null.
         variables: The environment variable of each value that one has set.
         home: The folder that holds the state folders of all clusters.
     """
@@ -24,6 +25,7 @@ class Origin:
     source: str = "<no file>"
     file: FilePath | None = None
     lines: Mapping[Path, int] = field(default_factory=dict)
+    nulls: frozenset[Path] = frozenset()
     variables: Mapping[Path, str] = field(default_factory=dict)
     home: FilePath = field(default_factory=lambda: FilePath("~/.hybrid"))
 
@@ -46,4 +48,5 @@ class Origin:
         """Return where a value came from: a variable, `file:line`, or `default`."""
         if self.variable(path):
             return self.variable(path)
-        return f"{self.source}:{self.lines[path]}" if path in self.lines else "default"
+        is_given = path in self.lines and path not in self.nulls
+        return f"{self.source}:{self.lines[path]}" if is_given else "default"

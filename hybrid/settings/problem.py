@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,13 +46,18 @@ class SettingsError(ConfigError):
 
     Attributes:
         source: The file, as the user named it.
-        problems: All of them, in the order of the file.
+        problems: All of them: those of variables, then those of the file, in its order.
     """
 
     def __init__(self, source: str, problems: Iterable[Problem]) -> None:
         self.source = source
-        self.problems = tuple(sorted(problems, key=lambda p: (p.line or 0, path_text(p.path))))
+        self.problems = tuple(sorted(problems, key=_place))
         super().__init__("\n".join(p.describe(source) for p in self.problems))
+
+
+def _place(problem: Problem) -> tuple[bool, float, str]:
+    """Return a sort key: variables first, then the file from top to bottom, then what it lacks."""
+    return not problem.origin, problem.line or math.inf, path_text(problem.path)
 
 
 def path_text(path: Path) -> str:

@@ -13,8 +13,11 @@ def json_schema() -> dict[str, Any]:
     It holds for one value at a time; rules between values are checked by `load` only.
     """
     schema = Settings.model_json_schema(by_alias=True)
-    for section in [schema, *schema.get("$defs", {}).values()]:
+    defs = schema["$defs"]
+    for section in [schema, *defs.values()]:
         for key, rule in section.get("properties", {}).items():
+            if "$ref" in rule:  # pydantic leaves out a description that the section has too
+                rule.setdefault("description", defs[rule["$ref"].split("/")[-1]]["description"])
             if key not in section.get("required", ()):
                 section["properties"][key] = _or_null(rule)
     return {

@@ -55,14 +55,15 @@ def unknown_variables(env: Mapping[str, str]) -> Iterator[Problem]:
     Other programs may have variables that begin with `HYBRID_`; those are left alone unless
     they have two underscores inside or are nearly one of ours.
     """
-    known = [*variables(), *_NOT_SETTINGS]
+    known = [name.removeprefix(_PREFIX) for name in (*variables(), *_NOT_SETTINGS)]
     for name in sorted(env):
-        if not name.startswith(_PREFIX) or name in known or not env[name]:
+        word = name.removeprefix(_PREFIX)
+        if word == name or word in known or not env[name]:
             continue
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+        close = difflib.get_close_matches(word, known, n=1, cutoff=0.85)
         if not close and "__" not in name:
             continue
-        hint = f"did you mean {close[0]}?" if close else "see `hybrid config env` for all"
+        hint = f"did you mean {_PREFIX}{close[0]}?" if close else "see `hybrid config env` for all"
         yield Problem(path=(), text=f"this variable sets nothing; {hint}", origin=name)
 
 

@@ -46,7 +46,7 @@ def name(value: object) -> str:
 def host_name(value: object) -> str:
     """Read the name of an on-prem host: it becomes a folder and a label."""
     word = text(value, "a host name", "text, for example gpu-0")
-    if not HOST_NAME.fullmatch(word):
+    if not HOST_NAME.fullmatch(word) or ".." in word:
         raise ValueError(
             f"{shown(word)} is not a host name; write up to 63 letters, digits, '-', '_' or '.', "
             "the first and last a letter or digit"
