@@ -1,0 +1,154 @@
+"""What starts Ray on a node: the command as a list of words, and its environment.
+
+Each option is one word `--name=value`, no shell reads it, and `core.nodeplan` checks every
+value, so nothing in a name or a label can become another option.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from hybrid.core.models import Shape
+from hybrid.core.nodeplan import AUTO, OFF, HeadPlan, NodePlan, RayHealth, StartPlan
+
+__all__ = [
+    "HeadPlan",
+    "NodePlan",
+    "RayHealth",
+    "ray_head_command",
+    "ray_head_environment",
+    "ray_node_command",
+    "ray_node_environment",
+]
+
+
+def ray_head_command(plan: HeadPlan) -> list[str]:
+    """Return the `ray start` command of the head.
+
+    `--no-monitor` (hidden in Ray 2.60) keeps Ray's autoscaler away: it would adopt our nodes.
+    """
+    has_client = plan.client_port != OFF
+    client = [f"--ray-client-server-port={_port(plan.client_port, 'client')}"] if has_client else []
+    return [
+        *(_start(plan.python) if has_client else _start_without_client(plan.python)),
+        "--head",
+        f"--port={_port(plan.port, 'gcs')}",
+        f"--dashboard-host={plan.dashboard_host}",
+        f"--dashboard-port={_port(plan.dashboard_port, 'dashboard')}",
+        *client,
+        "--no-monitor",
+        *_common(plan),
+    ]
+
+
+def ray_node_command(plan: NodePlan) -> list[str]:
+    """Return the `ray start` command of a node."""
+    return [
+        *_start(plan.python),
+        f"--address={plan.head_address}",
+        # One per machine, and the head's machine has one; saves 100 MB on each node.
+        "--include-log-monitor=false",
+        *_common(plan),
+    ]
+
+
+def ray_head_environment(plan: HeadPlan) -> dict[str, str | None]:
+    """Return the environment of the head, without secrets; `None` takes a variable away."""
+    return _environment(plan)
+
+
+def ray_node_environment(plan: NodePlan) -> dict[str, str | None]:
+    """Return the environment of a node, without secrets; `None` takes a variable away."""
+    env = _environment(plan)
+    if plan.instance_id:
+        env["RAY_CLOUD_INSTANCE_ID"] = plan.instance_id
+    if plan.are_gpus_logical:
+        # Ray refuses more GPUs than this names.
+        env["CUDA_VISIBLE_DEVICES"] = None
+    return env
+
+
+def _start(python: str) -> list[str]:
+    # -P: a file of the current folder must not stand in for a module. The console script
+    # `ray` does the same work in the same time, but is not always beside the interpreter.
+    return [python, "-P", "-m", "ray.scripts.scripts", "start"]
+
+
+# Ray 2.60 has no option for it: a head has a client server whenever grpc can be imported. Its
+# start hook can take the port away before anything runs.
+_WITHOUT_CLIENT = """\
+import os, ray.scripts.scripts
+def without_client(params, head):
+    del os.environ["RAY_START_HOOK"]
+    params.ray_client_server_port = None
+os.environ["RAY_START_HOOK"] = "__main__.without_client"
+ray.scripts.scripts.main()
+"""
+
+
+def _start_without_client(python: str) -> list[str]:
+    return [python, "-P", "-c", _WITHOUT_CLIENT, "start"]
+
+
+def _common(plan: StartPlan) -> list[str]:
+    options: dict[str, object] = {"temp-dir": plan.temp_dir, "disable-usage-stats": None}
+    if plan.node_ip:
+        options["node-ip-address"] = plan.node_ip
+    if plan.labels:
+        options["labels"] = ",".join(f"{key}={value}" for key, value in plan.labels.items())
+    if plan.object_store_bytes is not None:
+        options["object-store-memory"] = plan.object_store_bytes
+    options |= _resource_options(plan.resources)
+    if plan.is_machine_shared:
+        options |= _CHOSEN_PORTS
+    first, last = plan.worker_ports or (0, 0)
+    options |= {"min-worker-port": first, "max-worker-port": last}
+    return [f"--{k}" if v is None else f"--{k}={v}" for k, v in options.items()]
+
+
+# Two raylets that choose random ports at the same moment collide (measured on Ray 2.60).
+_CHOSEN_PORTS: Mapping[str, object] = {
+    "node-manager-port": "{port:node_manager}",
+    "object-manager-port": "{port:object_manager}",
+    "dashboard-agent-listen-port": "{port:agent_http}",
+    "dashboard-agent-grpc-port": "{port:agent_grpc}",
+    "runtime-env-agent-port": "{port:runtime_env}",
+    "metrics-export-port": "{port:metrics}",
+}
+
+
+def _resource_options(resources: Shape) -> dict[str, object]:
+    named = {"CPU": "num-cpus", "GPU": "num-gpus", "memory": "memory"}
+    options: dict[str, object] = {
+        option: int(resources[name]) for name, option in named.items() if name in resources
+    }
+    options.setdefault("num-gpus", 0)
+    others = {name: amount for name, amount in resources.items() if name not in named}
+    if others:
+        options["resources"] = json.dumps(others)
+    return options
+
+
+def _port(port: int | str, name: str) -> str:
+    return f"{{port:{name}}}" if port == AUTO else str(port)
+
+
+def _environment(plan: StartPlan) -> dict[str, str | None]:
+    health = plan.health
+    return {
+        # Explicit, because Ray switches by itself when it finds a token somewhere.
+        "RAY_AUTH_MODE": "token",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_max_resource_shapes_per_load_report": str(plan.max_shapes),
+        "RAY_health_check_initial_delay_ms": _ms(health.initial_delay_s),
+        "RAY_health_check_period_ms": _ms(health.period_s),
+        "RAY_health_check_timeout_ms": _ms(health.timeout_s),
+        "RAY_health_check_failure_threshold": str(health.failure_threshold),
+        "RAY_grpc_client_keepalive_time_ms": _ms(health.keepalive_time_s),
+        "RAY_grpc_client_keepalive_timeout_ms": _ms(health.keepalive_timeout_s),
+    }
+
+
+def _ms(duration_s: float) -> str:
+    return str(max(1, round(duration_s * 1000)))

@@ -1,0 +1,177 @@
+"""A Ray node or head to be started: every value checked before it becomes part of a command."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, Field
+
+from hybrid.core.models import Labels, Model, Shape
+
+# Kubernetes' rules for labels, which Ray 2.60 applies (ray/_private/label_utils.py).
+_LABEL_NAME = r"[a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?"
+_LABEL_VALUE = re.compile(rf"({_LABEL_NAME})?")
+_LABEL_KEY = re.compile(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_LABEL_NAME}")
+_RAYS_OWN_KEYS = "ray.io/"
+_RESOURCE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,127}")
+_RAYS_OWN_RESOURCES = ("node:", "object_store_memory")
+_ADDRESS = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]{0,252}|\[[0-9A-Fa-f:]{2,39}\]):([0-9]{1,5})")
+
+MIN_OBJECT_STORE_BYTES = 78_643_200
+"""Ray refuses less ("minimum allowed is 78643200 bytes")."""
+
+MAX_TEMP_DIR_BYTES = 41
+"""A Unix socket's path has at most 107 bytes; Ray 2.60 appends up to 66 to its folder."""
+
+AUTO: Literal["auto"] = "auto"
+OFF: Literal["off"] = "off"
+
+HEAD_LABELS: Labels = {"site": "onprem", "role": "head", "provider": "onprem"}
+
+
+def clean_label(text: str) -> str:
+    """Return `text` as a label value that Ray accepts: other characters become `-`.
+
+    `""` when nothing of it can be kept.
+    """
+    return re.sub(r"[^a-zA-Z0-9_.-]+", "-", text)[:63].strip("-_.")
+
+
+def _labels(labels: Labels) -> Labels:
+    for key, value in labels.items():
+        if not _LABEL_KEY.fullmatch(key) or key.startswith(_RAYS_OWN_KEYS):
+            raise ValueError(
+                f"{key!r} is not a label name for Ray; write up to 63 letters, digits, '-', '_' "
+                f"or '.', beginning and ending with a letter or digit, and not {_RAYS_OWN_KEYS}..."
+            )
+        if not _LABEL_VALUE.fullmatch(value):
+            raise ValueError(
+                f"label {key}: {value!r} is not a value for Ray; write up to 63 letters, digits, "
+                "'-', '_' or '.', beginning and ending with a letter or digit"
+            )
+    return labels
+
+
+def _resources(resources: Shape) -> Shape:
+    for name, amount in resources.items():
+        if not _RESOURCE.fullmatch(name) or name.startswith(_RAYS_OWN_RESOURCES):
+            raise ValueError(f"{name!r} is not a resource that a node can be given")
+        if not 0 <= amount < float("inf"):
+            raise ValueError(f"resource {name}: {amount} is not an amount")
+        if name in ("CPU", "GPU", "memory") and amount != int(amount):
+            raise ValueError(f"resource {name}: Ray takes whole numbers here, not {amount}")
+    return resources
+
+
+def _address(address: str) -> str:
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 1 <= int(match[2]) <= 65_535:
+        raise ValueError(f"{address!r} is not an address; write HOST:PORT")
+    return address
+
+
+def _word(text: str) -> str:
+    if not text or text.startswith("-") or not text.isprintable():
+        raise ValueError(f"{text!r} cannot be a path or a name here")
+    return text
+
+
+def _temp_dir(path: str) -> str:
+    if not path.startswith("/") or len(_word(path).encode()) > MAX_TEMP_DIR_BYTES:
+        raise ValueError(
+            f"{path!r} cannot be Ray's folder: it must be absolute and have at most "
+            f"{MAX_TEMP_DIR_BYTES} bytes, because socket paths are short"
+        )
+    return path
+
+
+_Labels: TypeAlias = Annotated[Labels, AfterValidator(_labels)]
+_Resources: TypeAlias = Annotated[Shape, AfterValidator(_resources)]
+_Address: TypeAlias = Annotated[str, AfterValidator(_address)]
+_Word: TypeAlias = Annotated[str, AfterValidator(_word)]
+_TempDir: TypeAlias = Annotated[str, AfterValidator(_temp_dir)]
+_FixedPort: TypeAlias = Annotated[int, Field(ge=1024, le=65_535)]
+_Port: TypeAlias = _FixedPort | Literal["auto"]
+
+
+class RayHealth(Model):
+    """How fast Ray notices a dead node.
+
+    With these defaults a node that was cut off was dead to Ray after 10.6 s and its task ran
+    again after 26 s; with Ray's own after 64 s, and the task not within minutes (measured).
+
+    Attributes:
+        initial_delay_s: First health check after a node joined.
+        period_s: Between checks.
+        timeout_s: Of one check.
+        failure_threshold: Failed checks in a row that mean death.
+        keepalive_time_s: Silence after which a connection is probed.
+        keepalive_timeout_s: How long the probe may take.
+    """
+
+    initial_delay_s: float = Field(default=2.0, ge=0)
+    period_s: float = Field(default=2.0, gt=0)
+    timeout_s: float = Field(default=3.0, gt=0)
+    failure_threshold: int = Field(default=3, ge=1)
+    keepalive_time_s: float = Field(default=10.0, gt=0)
+    keepalive_timeout_s: float = Field(default=5.0, gt=0)
+
+
+class StartPlan(Model):
+    """What heads and nodes have in common.
+
+    Attributes:
+        python: Interpreter that has Ray, the same version as the head's.
+        temp_dir: Ray's own folder on the node.
+        resources: What it brings; `CPU`, `GPU` and `memory` (bytes) have options of their own.
+            Without `CPU` or `memory` Ray counts what the machine has; without `GPU` it has none.
+        node_ip: Address that other nodes dial; `""` lets Ray choose.
+        is_machine_shared: Other Ray nodes run on the same machine: the ports of Ray's parts
+            are chosen by the node program (`{port:...}`).
+        worker_ports: First and last port of workers; `None` lets each take any free port,
+            which nodes that share a machine need.
+        max_shapes: Shapes of waiting work that are reported to the head; Ray's own limit is
+            100, and what is beyond it is not seen.
+    """
+
+    python: _Word
+    temp_dir: _TempDir
+    resources: _Resources
+    labels: _Labels = Field(default_factory=dict)
+    object_store_bytes: int | None = Field(default=None, ge=MIN_OBJECT_STORE_BYTES)
+    node_ip: str = Field(default="", pattern=r"^[0-9A-Fa-f.:]{0,39}$")
+    health: RayHealth = Field(default_factory=RayHealth)
+    is_machine_shared: bool = True
+    worker_ports: tuple[_FixedPort, _FixedPort] | None = None
+    max_shapes: int = Field(default=1000, ge=1)
+
+
+class NodePlan(StartPlan):
+    """A Ray node to be started.
+
+    Attributes:
+        head_address: `host:port` of the head's GCS.
+        instance_id: Our id of the rented instance, which Ray hands back with the node.
+        are_gpus_logical: GPUs are numbers only: no device decides how many there are.
+    """
+
+    head_address: _Address
+    instance_id: str = Field(default="", pattern=r"^[A-Za-z0-9._:-]{0,128}$")
+    are_gpus_logical: bool = False
+
+
+class HeadPlan(StartPlan):
+    """The Ray head to be started.
+
+    Attributes:
+        port: Of the GCS. `auto` ports are chosen by the node program.
+        dashboard_host: Address the dashboard and the jobs API listen on.
+        client_port: Of the Ray Client server (`ray://`), which takes 90 MB.
+    """
+
+    labels: _Labels = Field(default_factory=lambda: dict(HEAD_LABELS))
+    port: _Port = AUTO
+    dashboard_host: str = Field(default="127.0.0.1", pattern=r"^[0-9A-Fa-f.:]{2,39}$")
+    dashboard_port: _Port = AUTO
+    client_port: _Port | Literal["off"] = OFF
