@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,24 +23,28 @@ from tests.adapters.ledger.builders import *
 """
 
 
-def start_program(code: str, *arguments: str, user: int | None = None) -> subprocess.Popen[str]:
-    """Start a Python program that sees this repository; `code` follows the imports."""
+def start_program(code: str, *arguments: str, wrapper: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """Start a Python program that sees this repository; `code` follows the imports.
+
+    Args:
+        code: Indented as it is in the test.
+        arguments: `sys.argv[1:]`.
+        wrapper: A command that starts it, such as `unshare`.
+    """
     return subprocess.Popen(
-        [sys.executable, "-c", _PREFACE + textwrap.dedent(code), *arguments],
+        [*wrapper, sys.executable, "-c", _PREFACE + textwrap.dedent(code), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        user=user,
-        extra_groups=None if user is None else [],
     )
 
 
-def run_program(code: str, *arguments: str, user: int | None = None) -> tuple[int, str, str]:
+def run_program(code: str, *arguments: str, wrapper: Sequence[str] = ()) -> tuple[int, str, str]:
     """Run a program to its end; return its exit status, output and errors."""
-    with start_program(code, *arguments, user=user) as process:
+    with start_program(code, *arguments, wrapper=wrapper) as process:
         out, err = process.communicate(timeout=120)
         return process.returncode, out.strip(), err
 
