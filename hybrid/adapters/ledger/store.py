@@ -63,7 +63,10 @@ class Store:
     @property
     def where(self) -> str:
         """The ledger in words, without its password."""
-        return str(self._path or self._url.render_as_string(hide_password=True))
+        if self._path is not None:
+            return str(self._path)
+        shown = self._url.difference_update_query(("password", "sslpassword"))
+        return shown.render_as_string(hide_password=True)
 
     @property
     def is_sqlite(self) -> bool:
@@ -89,7 +92,8 @@ class Store:
         """Open a transaction that writes; commit at the end, roll back on any error.
 
         Raises:
-            LedgerError: Nothing was written.
+            LedgerError: Nothing was written, or, when a server was lost inside the commit
+                itself, all of it: read again to know.
         """
         self._refuse_closed(what)
         if not self._write_lock.acquire(timeout=3 * WAIT_S):
@@ -165,9 +169,11 @@ def _checked(url: str) -> URL:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
         raise ConfigError(f"the ledger cannot be kept in '{parsed.drivername}'; {hint}")
-    is_in_memory = parsed.database in (None, "", ":memory:")
-    if parsed.get_backend_name() == "sqlite" and is_in_memory:
-        raise ConfigError(f"the ledger cannot be kept in memory: a crash would forget it; {hint}")
+    # Not in memory, which a crash forgets; not relative, which another folder forgets.
+    if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_absolute():
+        raise ConfigError(
+            f"the ledger's URL names no file by its full path: write sqlite:////path; or {hint}"
+        )
     return parsed
 
 

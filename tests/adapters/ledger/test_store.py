@@ -32,8 +32,9 @@ from tests.postgres import PostgresServer
         ("postgresql+psycopg2://u@h/d", "cannot be kept in 'postgresql+psycopg2'"),
         ("ledger.db", "cannot be read"),
         ("", "cannot be read"),
-        ("sqlite://", "in memory"),
-        ("sqlite:///:memory:", "in memory"),
+        ("sqlite://", "no file by its full path"),
+        ("sqlite:///:memory:", "no file by its full path"),
+        ("sqlite:///ledger.db", "write sqlite:////path"),
     ],
 )
 def test_an_address_that_is_none_of_ours_is_a_mistake_of_configuration(
@@ -76,10 +77,14 @@ def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
 # --- servers ------------------------------------------------------------------------------
 
 
-@pytest.mark.postgres
-def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
-    url = "postgresql+psycopg://ann:canary-password@127.0.0.1:1/ledger"
-
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://ann:canary@127.0.0.1:1/ledger",
+        "postgresql+psycopg://ann@127.0.0.1:1/ledger?password=canary",
+    ],
+)
+def test_a_server_that_is_not_there_is_named_without_the_password(url: str) -> None:
     with pytest.raises(LedgerError) as info:
         open_ledger(url)
 
