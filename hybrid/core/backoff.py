@@ -18,7 +18,7 @@ def backoff_s(
             that offers that failed together are not tried together, and none at once.
 
     Returns:
-        A delay in `[base_s / 2, cap_s]`, seconds.
+        A delay in `[base_s / 2, cap_s]`, seconds, for a base that is not above the cap.
 
     Raises:
         ValueError: `failure_count` is below 1.

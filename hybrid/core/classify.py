@@ -20,7 +20,8 @@ class Patience(Model):
         miss_count: Cloud lists in a row without the instance before it may be missing.
         list_lag_s: Longest time the provider's list may lack a launched instance.
         proof_s: How long a lost instance must stay absent from every list before that counts
-            as the cloud's word, when the cloud never gave us an id to ask for.
+            as the cloud's word, when the cloud never gave us an id to ask for. Five times the
+            list's lag is enough when that is less; the lag itself is always waited for.
         node_absent_s: How long a node may be absent from Ray before its instance is given up.
     """
 
@@ -68,7 +69,7 @@ def classify(
         return Fact.GONE, "absent from every list for long enough; the cloud never gave it an id"
     if cloud is None and _is_missing(instance, sight, now_s, patience):
         return Fact.MISSING, f"missing from {instance.missing_count} lists of the cloud in a row"
-    return _from_node(instance, sight, patience) or _from_deadline(instance, now_s)
+    return _from_node(instance, sight, patience) or _from_deadline(instance, sight, now_s)
 
 
 def count_miss(instance: Instance, sight: Sight, *, now_s: float) -> Instance:
@@ -113,7 +114,8 @@ def _is_proved_absent(instance: Instance, sight: Sight, now_s: float, patience: 
     if instance.state is not _S.LOST or instance.provider_id or not sight.is_listed:
         return False
     since_s = now_s if instance.missing_since_s is None else instance.missing_since_s
-    waited_s = now_s - since_s
+    # The create call is repeated until the row is LOST: the last one may have worked.
+    waited_s = now_s - max(since_s, instance.state_at_s)
     return (
         instance.missing_count >= patience.miss_count
         and waited_s >= min(patience.proof_s, 5 * patience.list_lag_s)
@@ -122,18 +124,19 @@ def _is_proved_absent(instance: Instance, sight: Sight, now_s: float, patience: 
 
 
 def _from_node(instance: Instance, sight: Sight, patience: Patience) -> tuple[Fact, str] | None:
-    node = sight.node
+    is_dead = sight.node is not None and sight.node.status is Status.DEAD
+    is_alive = sight.node is not None and not is_dead
     problem = sight.cloud.problem if sight.cloud is not None else ""
     if instance.state is _S.BOOTING:
-        if node is not None and node.status is not Status.DEAD:
+        if is_alive:
             return Fact.NODE_JOINED, ""
-        if problem:
-            return Fact.NODE_FAILED, problem
+        if problem or is_dead:
+            return Fact.NODE_FAILED, problem or "its node joined Ray and died at once"
         return None
-    if instance.state not in _NODE_STATES or not sight.is_ray_up:
+    # A node that Ray sees alive is at work, whatever the cloud says of its trouble.
+    if instance.state not in _NODE_STATES or not sight.is_ray_up or is_alive:
         return None
-    is_dead = node is not None and node.status is Status.DEAD
-    is_absent = node is None and sight.node_absent_s >= patience.node_absent_s
+    is_absent = sight.node is None and sight.node_absent_s >= patience.node_absent_s
     if not (is_dead or is_absent or problem):
         return None
     if instance.state is _S.DRAINING:
@@ -142,9 +145,10 @@ def _from_node(instance: Instance, sight: Sight, patience: Patience) -> tuple[Fa
     return Fact.NODE_FAILED, problem or words
 
 
-def _from_deadline(instance: Instance, now_s: float) -> tuple[Fact, str] | None:
+def _from_deadline(instance: Instance, sight: Sight, now_s: float) -> tuple[Fact, str] | None:
     fact = overdue_fact(instance, now_s=now_s)
-    if fact is None:
+    if fact is None or (fact is Fact.JOIN_OVERDUE and not sight.is_ray_up):
+        # Nobody can be seen to join while Ray does not answer: unknown, not missing.
         return None
     words = {
         Fact.LAUNCH_OVERDUE: "the cloud never confirmed the launch in time",
