@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from hybrid.core.quantity import duration_text
+from hybrid.settings.machines import RAY_WORKER_PORTS
 from hybrid.settings.model import Settings
 from hybrid.settings.problem import Path, path_text
 from hybrid.settings.rawchecks import Found
@@ -28,16 +29,16 @@ def _overlap(need: Path, path: Path) -> bool:
 
 
 def _ports_do_not_clash(settings: Settings) -> Iterator[Found]:
-    workers = settings.ray.worker_ports
-    seen: dict[int, str] = {}
-    head = settings.head
+    head, workers = settings.head, settings.ray.worker_ports
     ports = (head.port, head.dashboard_port, head.client_port, settings.controller.port)
+    seen: dict[int, str] = {}
     for path, port in zip(_PORTS, ports, strict=True):
         if not isinstance(port, int):
             continue
-        if port in workers:
-            text = f"{port} lies in {workers}, which Ray's workers use; write one outside, or auto"
-            yield path, text
+        for taken in {RAY_WORKER_PORTS, RAY_WORKER_PORTS if workers == "auto" else workers}:
+            if port in taken:
+                text = f"{port} lies in {taken}, which Ray's workers use"
+                yield path, f"{text}; write one outside, or auto"
         if port in seen:
             yield path, f"{port} is also {seen[port]}; write another, or auto"
         seen[port] = path_text(path)
@@ -45,7 +46,7 @@ def _ports_do_not_clash(settings: Settings) -> Iterator[Found]:
 
 def _workers_have_ports(settings: Settings) -> Iterator[Found]:
     workers = settings.ray.worker_ports
-    if workers.high - workers.low < 99:
+    if workers != "auto" and workers.high - workers.low < 99:
         text = f"{workers} is too narrow, since every worker of a node needs a port"
         yield ("ray", "worker_ports"), f"{text}; write a range of 100 or more"
 

@@ -70,10 +70,10 @@ Gpus: TypeAlias = Annotated[
     _schema("string", pattern="^[A-Za-z][A-Za-z0-9_.-]*(:[0-9]+)?$"),
 ]
 PortRange: TypeAlias = Annotated[
-    CountRange,
+    CountRange | Literal["auto"],
     PlainValidator(readers.port_range),
     _TEXT,
-    _schema("string", pattern="^[0-9]+[.][.][0-9]+$"),
+    _schema("string", pattern="^([0-9]+[.][.][0-9]+|auto)$"),
 ]
 AutoPort: TypeAlias = Annotated[
     int | Literal["auto"],

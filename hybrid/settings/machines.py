@@ -71,7 +71,9 @@ class Ray(Section):
         "`auto` leaves it to Ray, which takes 30 % of the memory for each.",
     )
     worker_ports: PortRange = Field(
-        RAY_WORKER_PORTS, description="Ports of Ray's workers on every node."
+        "auto",
+        description="Ports of Ray's workers on every node, for a firewall between nodes, such as "
+        "20000..29999; `auto` takes any free ones, as nodes that share a machine need.",
     )
     max_shapes: PositiveCount = Field(
         1_000, description="Shapes of waiting work that a node reports; Ray's own limit is 100."

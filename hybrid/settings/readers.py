@@ -139,10 +139,12 @@ def gpus(value: object) -> GpuRequest:
     return quantity.gpu_request(words)
 
 
-def port_range(value: object) -> CountRange:
-    """Read a range of ports."""
+def port_range(value: object) -> CountRange | Literal["auto"]:
+    """Read a range of ports; `auto` takes any free ones."""
     if isinstance(value, CountRange):
         return value
+    if value == "auto":
+        return "auto"
     words = text(_as_text(value), "a range", "LOW..HIGH, for example 20000..29999")
     ports = quantity.count_range(words)
     if ports.low not in PORTS or ports.high not in PORTS:

@@ -30,6 +30,7 @@ from tests.settings.writing import load_text, problem
         ("controller: {port: 6379}", "controller.port: 6379 is also head.port"),
         ("ray: {object_store: 10MB}", "less than Ray accepts; write 80MB or more, or auto"),
         ("ray: {worker_ports: 20000}", "20000..20000 is too narrow"),
+        ("ray: {worker_ports: 6000..6999}", "head.port: 6379 lies in 6000..6999, which Ray's"),
         ("ray: {worker_ports: 80..99}", "leaves the usable ports"),
         ("ray: {worker_ports: 9..1}", "ends before it starts; write 1..9"),
         ("ray: {version: {a: 1}}", "a mapping is not text"),
@@ -99,7 +100,7 @@ def test_values_are_read_into_plain_units(tmp_path: Path) -> None:
         """
 name: a
 ray: {version: 2.60, object_store: auto, worker_ports: 20000..29999}
-head: {port: 12000, client_port: off, memory: 1GiB}
+head: {port: 9999, client_port: off, memory: 1GiB}
 onprem:
   hosts:
     - {name: GPU-0.lab, accelerators: A100:8, cpus: "64", labels: {rack: 7, spare: , ok: yes}}
@@ -112,7 +113,7 @@ controller: {host: localhost}
     assert settings.ray.version == "2.60"
     assert settings.ray.object_store_bytes == "auto"
     assert settings.ray.worker_ports == CountRange(low=20_000, high=29_999)
-    assert settings.head.port == 12_000
+    assert settings.head.port == 9_999
     assert settings.head.dashboard_port == 8265
     assert settings.head.client_port == "off"
     assert settings.head.memory_bytes == 2**30
