@@ -89,9 +89,9 @@ def _condition(key: str, rule: Rule) -> str:
     """Return Ray's spelling. Never negated: that would admit nodes without the label."""
     if not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} is not a label name; use letters, digits, '-', '_' and '.'")
-    values = [rule] if isinstance(rule, str) else list(rule)
+    values = [rule] if isinstance(rule, str) else [str(value) for value in rule]
     for value in values:
-        if not isinstance(value, str) or not _VALUE.fullmatch(value):
+        if not _VALUE.fullmatch(value):
             raise ValueError(
                 f"label {key}: {value!r} is not a value to ask for; write 1 to 63 letters, digits, "
                 "'-', '_' and '.', or a list of such (not '!x', which would admit nodes that "

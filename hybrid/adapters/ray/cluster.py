@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
 from hybrid.adapters.clock import SystemClock
 from hybrid.adapters.ray.gcs import Gcs
+from hybrid.adapters.ray.idle import IdleMemory
 from hybrid.adapters.ray.state import read_view
 from hybrid.core.models import ClusterView, Node, NodeStatus
 from hybrid.core.ports import Clock, DrainKind, DrainReply
@@ -12,7 +15,7 @@ _DEAD_NODES_SHOWN_S = 600.0
 
 
 class RayCluster:
-    """See `hybrid.core.ports.Cluster`.
+    """See `hybrid.core.ports.Cluster`. Thread-safe.
 
     The connection is opened by the first call, and opened again after any failure, so a head
     that was restarted on the same address is found by the next call.
@@ -40,12 +43,17 @@ class RayCluster:
         self._gcs = Gcs(address, token, timeout_s=timeout_s)
         self._dead_nodes_shown_s = dead_nodes_shown_s
         self._clock = clock or SystemClock()
+        self._lock = Lock()
         self._dead_since_s: dict[str, float] = {}
+        self._idle = IdleMemory()
 
     def view(self) -> ClusterView:
         """See `Cluster.view`."""
-        view = read_view(self._gcs.state())
-        return view.model_copy(update={"nodes": self._without_long_dead(view.nodes)})
+        with self._lock:
+            view = read_view(self._gcs.state())
+            now_s = self._clock.monotonic_s()
+            nodes = self._idle.mend(view.nodes, now_s=now_s)
+            return view.model_copy(update={"nodes": self._without_long_dead(nodes, now_s)})
 
     def drain(
         self, node_id: str, *, kind: DrainKind, deadline_at_s: float, message: str
@@ -57,15 +65,16 @@ class RayCluster:
         """Close the connection."""
         self._gcs.close()
 
-    def _without_long_dead(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        now_s = self._clock.monotonic_s()
+    def _without_long_dead(self, nodes: tuple[Node, ...], now_s: float) -> tuple[Node, ...]:
         known = self._dead_since_s
         self._dead_since_s = {
             node.node_id: known.get(node.node_id, now_s)
             for node in nodes
             if node.status is NodeStatus.DEAD
         }
-        oldest_s = now_s - self._dead_nodes_shown_s
-        return tuple(
-            node for node in nodes if self._dead_since_s.get(node.node_id, now_s) >= oldest_s
-        )
+        forgotten = {
+            node_id
+            for node_id, since_s in self._dead_since_s.items()
+            if now_s - since_s >= self._dead_nodes_shown_s
+        }
+        return tuple(node for node in nodes if node.node_id not in forgotten)
