@@ -1,0 +1,25 @@
+"""Asks y/N before money is spent or work is ended."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from hybrid.cli.exits import ExitCode, StopError
+
+
+def confirm(question: str, *, is_yes: bool) -> None:
+    """Return when the answer is yes; `is_yes` answers for the user.
+
+    Raises:
+        StopError: The answer is no, or there is nobody to ask.
+    """
+    if is_yes:
+        return
+    if not sys.stdin.isatty():
+        raise StopError(
+            f"{question} There is no terminal to ask on; pass -y to say yes", ExitCode.USAGE
+        )
+    if not typer.confirm(question, default=False, err=True):
+        raise StopError("nothing was done, as you said no")

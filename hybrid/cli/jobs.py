@@ -1,0 +1,112 @@
+"""`hybrid jobs`, `logs` and `cancel`."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hybrid.cli import output, words
+from hybrid.cli.options import Cluster, Json, connect
+from hybrid.cli.table import Column, table, text
+
+if TYPE_CHECKING:
+    from hybrid.core.models import Job
+
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id, from `hybrid jobs`.")]
+
+_COLUMNS = (
+    "ID",
+    "NAME",
+    "STATE",
+    Column("AGE", is_number=True),
+    Column("RAN", is_number=True),
+    Column("GPUS", is_number=True),
+    "SITE",
+    "USER",
+    Column("COMMAND", is_long=True),
+    Column("MESSAGE", is_long=True),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("jobs")(jobs)
+    app.command("logs")(logs)
+    app.command("cancel")(cancel)
+
+
+def jobs(
+    context: typer.Context,
+    json: Json = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
+    _cluster: Cluster = "",
+) -> None:
+    """List jobs, newest first."""
+    client = connect(context)
+    if json:
+        output.write(client.read("jobs", limit=limit))
+        return
+    view = client.jobs(limit=limit)
+    if not view.jobs:
+        output.show(text("No jobs yet. Start one: hybrid submit -- python train.py"))
+        return
+    output.show(table(_COLUMNS, (_row(job, view.at_s) for job in view.jobs)))
+
+
+def logs(
+    context: typer.Context,
+    job: JobId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Until the job ends.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help='Print lines of JSON: {"job_id": ..., "text": ...}.')
+    ] = False,
+    _cluster: Cluster = "",
+) -> None:
+    """Print a job's output."""
+    found = connect(context).job(job)
+    pieces: Iterable[str] = found.logs(follow=True) if follow else [found.logs()]
+    for piece in pieces:
+        if json:
+            output.lines([json_text.dumps({"job_id": job, "text": piece}, ensure_ascii=False)])
+        else:
+            print_piece(piece)
+
+
+def cancel(context: typer.Context, job: JobId, json: Json = False, _cluster: Cluster = "") -> None:
+    """End a job."""
+    client = connect(context)
+    state = client.job(job).cancel()
+    if json:
+        output.write(client.read(f"jobs/{job}"))
+        return
+    is_ended = state.value in ("succeeded", "failed", "cancelled")
+    output.lines([f"{job}: {state.value}" if is_ended else f"{job}: is being ended"])
+
+
+def print_piece(piece: str) -> None:
+    """Print a piece of a job's output as it is; its colours are its own business."""
+    sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
+
+
+def _row(job: Job, now_s: float) -> Sequence[str]:
+    if job.started_at_s is None:
+        ran = words.NONE
+    else:
+        ran = words.duration((job.ended_at_s or now_s) - job.started_at_s)
+    return (
+        job.job_id,
+        job.spec.name or words.NONE,
+        job.state.value,
+        words.age(job.created_at_s, now_s),
+        ran,
+        words.number(job.spec.gpus) if job.spec.gpus else words.NONE,
+        job.spec.site,
+        job.spec.user or words.NONE,
+        job.spec.entrypoint,
+        job.message,
+    )

@@ -1,0 +1,114 @@
+"""`hybrid drain`, `pause`, `resume` and `gc`: the operator's verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hybrid.cli import output, words
+from hybrid.cli.asking import confirm
+from hybrid.cli.options import Cluster, Json, Yes, connect, duration_option, seconds
+from hybrid.cli.table import Column, table, text
+
+if TYPE_CHECKING:
+    from hybrid.core.views import Accepted, GcItem
+
+
+class Direction(StrEnum):
+    """What is paused: launches, scale-in, or both."""
+
+    OUT = "out"
+    IN = "in"
+    ALL = "all"
+
+
+WhichWay = Annotated[Direction, typer.Argument(help="Launches (out), scale-in (in), or all.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("drain")(drain)
+    app.command("pause")(pause)
+    app.command("resume")(resume)
+    app.command("gc")(gc)
+
+
+def drain(
+    context: typer.Context,
+    target: Annotated[str, typer.Argument(help="Instance, node, or the start of its id.")],
+    deadline: Annotated[
+        str,
+        duration_option("--deadline", help="Running work is ended then; as configured if absent."),
+    ] = "",
+    yes: Yes = False,
+    json: Json = False,
+    _cluster: Cluster = "",
+) -> None:
+    """Empty a node: no new work, then a rented one is returned."""
+    client = connect(context)
+    deadline_s = seconds(deadline)
+    until = f"in {words.duration(deadline_s)}" if deadline_s is not None else "at the deadline"
+    confirm(f"Drain {target}? Work that still runs {until} is ended.", is_yes=yes)
+    _told(client.drain(target, deadline_s), is_json=json)
+
+
+def pause(
+    context: typer.Context, direction: WhichWay, json: Json = False, _cluster: Cluster = ""
+) -> None:
+    """Stop launches (out), scale-in (in), or both (all)."""
+    _told(connect(context).pause(direction.value), is_json=json)
+
+
+def resume(
+    context: typer.Context,
+    direction: WhichWay = Direction.ALL,
+    json: Json = False,
+    _cluster: Cluster = "",
+) -> None:
+    """Undo `hybrid pause`."""
+    _told(connect(context).resume(direction.value), is_json=json)
+
+
+def gc(
+    context: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look only.")] = False,
+    yes: Yes = False,
+    json: Json = False,
+    _cluster: Cluster = "",
+) -> None:
+    """Find instances of ours that nothing knows, in all clouds, and end them."""
+    client = connect(context)
+    if not dry_run:
+        confirm("End every orphan of this cluster? `--dry-run` shows them.", is_yes=yes)
+    view = client.gc(dry_run=dry_run)
+    if json:
+        output.write(view.model_dump_json().encode())
+        return
+    if view.items:
+        columns = ("PROVIDER", "ID", "INSTANCE", Column("AGE", is_number=True), "VERDICT", "ENDED")
+        output.show(table(columns, (_gc_row(item) for item in view.items)))
+    else:
+        output.show(text("No orphans."))
+    for source in view.unreadable:
+        output.show(text(f"Unknown: {source.name} cannot be read: {source.problem}", "yellow"))
+
+
+def _told(answer: Accepted, *, is_json: bool) -> None:
+    if is_json:
+        output.write(answer.model_dump_json().encode())
+    else:
+        output.show(text(answer.message or "accepted"))
+
+
+def _gc_row(item: GcItem) -> Sequence[str]:
+    return (
+        item.provider,
+        item.provider_id or words.NONE,
+        item.instance_id or words.NONE,
+        words.duration(item.age_s),
+        item.verdict,
+        "yes" if item.is_terminated else "no",
+    )

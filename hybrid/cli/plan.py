@@ -1,0 +1,86 @@
+"""`hybrid plan`: the last decision, with reasons, and why not more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from hybrid.cli import output, words
+from hybrid.cli.options import Cluster, Json, connect
+from hybrid.cli.table import Column, table, text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from hybrid.core.policy.plan import Action, Finding
+    from hybrid.core.views import PlanView
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("plan")(plan)
+
+
+def plan(context: typer.Context, json: Json = False, _cluster: Cluster = "") -> None:
+    """Show the last decision: what is done, why, and why not more."""
+    client = connect(context)
+    if json:
+        output.write(client.read("plan"))
+        return
+    now_s = client.status().at_s
+    output.show(*plan_page(client.plan(), now_s))
+
+
+def plan_page(view: PlanView, now_s: float) -> list[RenderableType]:
+    """Return the page of one decision."""
+    if view.at_s is None:
+        return [text("No decision yet: the controller has not finished its first look.")]
+    page: list[RenderableType] = [
+        text(f"{view.summary} (decided {words.age(view.at_s, now_s)} ago)")
+    ]
+    if view.actions:
+        page += [text(""), action_table(view.actions)]
+    else:
+        page.append(text("Nothing to do."))
+    if view.findings:
+        page += [text(""), finding_table(view.findings)]
+    return page
+
+
+def action_table(actions: Sequence[Action]) -> Table:
+    """Return what is done now, with reasons."""
+    columns = ("ACTION", "WHAT", Column("PRICE", is_number=True), "REASON", _WHY)
+    return table(columns, (_action_row(action) for action in actions))
+
+
+def finding_table(findings: Sequence[Finding]) -> Table:
+    """Return waiting work and why it gets no more."""
+    columns = (Column("COUNT", is_number=True), "WAITS FOR", _WAITED, "REASON", _WHY)
+    return table(columns, (_finding_row(finding) for finding in findings))
+
+
+_WHY = Column("WHY", is_long=True)
+_WAITED = Column("WAITED", is_number=True)
+
+
+def _action_row(action: Action) -> Sequence[str]:
+    if action.kind == "launch":
+        price = words.rate(action.offer.usd_per_hour)
+        what = f"{action.offer.instance_type} ({action.offer.offer_id})"
+    else:
+        price, what = words.NONE, action.instance_id
+    return (action.kind, what, price, action.reason.code, action.reason.message)
+
+
+def _finding_row(finding: Finding) -> Sequence[str]:
+    never = " (never possible as configured)" if finding.is_for_ever else ""
+    return (
+        str(finding.count),
+        words.shape(finding.shape) + (" together" if finding.gang_id else ""),
+        words.duration(finding.waiting_s),
+        finding.reason.code,
+        finding.reason.message + never,
+    )

@@ -1,0 +1,171 @@
+"""`hybrid up`: check, show, ask, start, wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hybrid.cli import output
+from hybrid.cli.config import File
+from hybrid.cli.exits import ExitCode, StopError
+from hybrid.cli.options import Cluster, Yes, chosen, duration_option, seconds
+
+if TYPE_CHECKING:
+    from hybrid.cli.controller import Started
+    from hybrid.client.discover import Record
+    from hybrid.settings import Settings
+
+_STOP_S = 60.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("up")(up)
+
+
+def up(
+    context: typer.Context,
+    file: File = None,
+    yes: Yes = False,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Run the controller here, until Ctrl-C.")
+    ] = False,
+    timeout: Annotated[
+        str, duration_option("--timeout", help="Give up waiting after this long.", default="3m")
+    ] = "3m",
+    _cluster: Cluster = "",
+) -> None:
+    """Start a cluster from FILE, or reconcile the one that runs."""
+    from hybrid.cli import config, controller, remains, up_plan
+    from hybrid.cli.asking import confirm
+    from hybrid.client import discover
+
+    settings = config.load(file)
+    state_dir = settings.state_path
+    _check_name(context, settings)
+    running = discover.read_record(state_dir)
+    if running is not None and running.is_alive:
+        _join_running(running, settings, timeout_s=seconds(timeout) or 0.0)
+        return
+    output.show(*up_plan.plan_page(settings))
+    if up_plan.may_rent(settings):
+        confirm("Start it?", is_yes=yes)
+    controller.make_folder(state_dir)
+    remains.remember_config(state_dir, _file_of(settings))
+    _link(settings)
+    if foreground:
+        _become(_file_of(settings), state_dir)
+    started = controller.start(_file_of(settings), state_dir)
+    try:
+        record = _wait(settings.name, state_dir, seconds(timeout) or 0.0, started)
+    except KeyboardInterrupt:
+        _take_back(started, settings.name)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    _announce(record)
+
+
+def _check_name(context: typer.Context, settings: Settings) -> None:
+    name = chosen(context)
+    if name and name != settings.name:
+        raise StopError(
+            f"--cluster {name} and `name: {settings.name}` in {settings.source} differ; "
+            "drop one of them",
+            ExitCode.USAGE,
+        )
+
+
+def _file_of(settings: Settings) -> Path:
+    file = settings.origin.file
+    if file is None:
+        raise StopError(f"{settings.source} is not a file", ExitCode.USAGE)
+    return file
+
+
+def _join_running(running: Record, settings: Settings, *, timeout_s: float) -> None:
+    """Wait for the controller that runs already; its loop does the reconciling."""
+    output.say(f"Cluster {running.cluster} is running already (pid {running.pid}).")
+    if running.config_path and Path(running.config_path) != _file_of(settings):
+        output.say(
+            f"It uses {running.config_path}. To use {settings.source}: "
+            "`hybrid down`, then `hybrid up`."
+        )
+    _announce(_wait(running.cluster, running.state_dir, timeout_s, None))
+
+
+def _wait(name: str, state_dir: Path, timeout_s: float, started: Started | None) -> Record:
+    from hybrid.cli.controller import wait_until_ready
+    from hybrid.cli.progress import Progress
+
+    with Progress(f"Starting {name}" if started else f"Waiting for {name}") as progress:
+        return wait_until_ready(state_dir, show=progress.show, timeout_s=timeout_s, started=started)
+
+
+def _announce(record: Record) -> None:
+    from hybrid.client import Client
+
+    with Client(cluster=str(record.state_dir)) as client:
+        view = client.status()
+    lines = [f"Cluster {record.cluster} is up. {view.summary}".rstrip()]
+    if view.cluster.dashboard_url:
+        lines.append(f"  Ray dashboard  {view.cluster.dashboard_url}")
+    lines += [
+        f"  log            {record.state_dir / 'controller.log'}",
+        "  look           hybrid status --watch",
+        "  submit         hybrid submit -w . -- python train.py",
+        "  end            hybrid down",
+    ]
+    output.lines(lines)
+
+
+def _link(settings: Settings) -> None:
+    """Make a cluster with a folder of its own findable by its name."""
+    usual = settings.origin.home / settings.name
+    if usual == settings.state_path or usual.exists() or usual.is_symlink():
+        return
+    with suppress(OSError):  # a convenience: `--cluster FOLDER` works without it
+        usual.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        usual.symlink_to(settings.state_path)
+
+
+def _become(config: Path, state_dir: Path) -> None:
+    """Turn this process into the controller. Does not return."""
+    from hybrid.cli import controller
+
+    words = controller.command(config, state_dir)
+    output.say("Running in the foreground; Ctrl-C ends it.")
+    os.execvpe(words[0], words, dict(controller.environment()))  # noqa: S606 - no shell is meant
+
+
+def _take_back(started: Started, name: str) -> None:
+    """End what `up` began, and say what is left, or that nothing is."""
+    from hybrid.cli import controller, remains
+    from hybrid.cli.progress import Progress
+    from hybrid.client import discover
+
+    pid = started.process.pid
+    output.say("\nInterrupted: ending what was started. Ctrl-C again leaves it.")
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    record = discover.read_record(started.state_dir)
+    url = record.url if record is not None and record.pid == pid else None
+    try:
+        with Progress(f"Stopping {name}") as progress:
+            is_gone = controller.wait_until_gone(
+                pid, url, show=progress.show, timeout_s=_STOP_S, process=started.process
+            )
+    except KeyboardInterrupt:
+        is_gone = False
+    left = remains.report(started.state_dir)
+    if not is_gone:
+        left.insert(0, f"the controller: process {pid}, log {started.log_path}")
+    if left:
+        output.say("Still there:")
+        output.say("\n".join(f"  {line}" for line in left))
+        output.say("`hybrid down` ends them.")
+    else:
+        output.say("Nothing is left.")
