@@ -10,9 +10,10 @@ import pytest
 from hybrid.settings import json_schema, load, packaged
 from hybrid.settings.document import read
 from hybrid.settings.scalars import resolve
+from providers.local.params import Params
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
-ENV = {"HOME": "/home"}
+ENV = {"HOME": "/h"}
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
@@ -21,6 +22,15 @@ def test_a_config_loads_without_a_warning(file: Path) -> None:
 
     assert settings.name == file.stem
     assert settings.warnings() == ()
+
+
+@pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
+def test_the_local_cloud_accepts_a_config(file: Path) -> None:
+    settings = load(file, ENV)
+
+    params = Params.model_validate(settings.provider_raw("local"))
+
+    assert len(params.pools) == len(settings.clouds.pools if settings.clouds else ())
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
@@ -39,7 +49,9 @@ def test_a_config_comes_with_the_program(file: Path) -> None:
 
 def test_every_key_of_the_default_is_explained() -> None:
     """A newcomer reads this file first."""
-    lines = [line.strip(" -") for line in packaged("local.yaml").read_text().splitlines()]
+    lines = [
+        line.strip(" -") for line in packaged("local.yaml").read_text(encoding="utf-8").splitlines()
+    ]
     keys = {line.split(":")[0] for line in lines if line and not line.startswith("#")}
     explained = {line.split(":")[0] for line in lines if "#" in line}
 

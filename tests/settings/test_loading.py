@@ -10,7 +10,7 @@ from hybrid.core.errors import ConfigError
 from hybrid.settings import SettingsError, load
 from tests.settings.writing import CLOUD, load_text, problem, problems
 
-ENV = {"HOME": "/home"}
+ENV = {"HOME": "/h"}
 PROVIDERS = ("local",)
 
 
@@ -77,7 +77,7 @@ def test_load_finds_the_installed_providers_by_itself(tmp_path: Path) -> None:
 
 
 def test_state_path_is_below_home_unless_the_file_says_otherwise(tmp_path: Path) -> None:
-    assert load_text(tmp_path, "name: a").state_path == Path("/home/.hybrid/a")
+    assert load_text(tmp_path, "name: a").state_path == Path("/h/.hybrid/a")
     assert load_text(tmp_path, "name: a", {"HYBRID_HOME": "/x"}).state_path == Path("/x/a")
     assert load_text(tmp_path, "name: a\nstate_dir: /y").state_path == Path("/y")
     assert load_text(tmp_path, "name: a\nstate_dir: z").state_path == tmp_path / "z"

@@ -26,7 +26,7 @@ def load_text(
     """Return the settings in `text`, which is written to `hybrid.yaml` in `folder`."""
     file = folder / "hybrid.yaml"
     file.write_text(text, encoding="utf-8")
-    return load(file, {"HOME": "/home", **(env or {})}, providers=providers)
+    return load(file, {"HOME": "/h", **(env or {})}, providers=providers)
 
 
 def problems(folder: Path, text: str, env: Mapping[str, str] | None = None) -> list[str]:
