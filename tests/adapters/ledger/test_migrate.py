@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from hybrid.adapters.ledger import SqlLedger, migrate, open_ledger, schema
+from hybrid.adapters.ledger.store import Store
 from hybrid.core.errors import LedgerError
 from tests.adapters.ledger.builders import NOW_S
 from tests.adapters.ledger.processes import bare_sql, line_from, run_program, say, start_program
@@ -71,6 +73,25 @@ def test_a_newer_schema_is_refused(url: str, revision: str) -> None:
 
     with pytest.raises(LedgerError, match=rf"schema '{revision}'.*up to '0001'.*install"):
         open_ledger(url)
+
+
+def test_who_opens_during_a_migration_waits_and_finds_it_done(url: str) -> None:
+    first = Store(url)
+    first.create_file()
+    found: list[SqlLedger] = []
+    second = threading.Thread(target=lambda: found.append(open_ledger(url)))
+
+    with first.writing("migrate slowly") as connection:
+        migrate.migrate(connection, where="here")
+        second.start()
+        second.join(timeout=0.3)
+        is_waiting = second.is_alive()
+    second.join()
+
+    assert is_waiting
+    assert [ledger.acquire("test", now_s=NOW_S) for ledger in found] == [1]
+    found[0].close()
+    first.close()
 
 
 @pytest.mark.slow
