@@ -46,8 +46,10 @@ hybrid_make_venv() {
 
 hybrid_install() {
   local pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint constraints.txt)
+  local said
   # The build tool comes first and pinned, so that pip fetches no other of its own choice.
-  if ! { "${pip[@]}" setuptools && "${pip[@]}" --no-build-isolation --editable ".${1:+[$1]}"; }; then
+  if ! said=$({ "${pip[@]}" setuptools && "${pip[@]}" --no-build-isolation --editable ".${1:+[$1]}"; } 2>&1); then
+    hybrid_say "$said"
     hybrid_say "pip could not install the pinned dependencies; what it said is above."
     hybrid_say "Can it reach a package registry, and is there a ray for $("$venv/bin/python" --version)?"
     return 1
