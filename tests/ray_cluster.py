@@ -41,7 +41,7 @@ _DRIVER_START = """
 import json, time
 import ray
 ray.init(address="{address}", log_to_driver=False, logging_level="ERROR")
-def say(value): print(json.dumps(value), flush=True)
+def say(value): print("SAYS", json.dumps(value), flush=True)
 """
 
 
@@ -214,13 +214,14 @@ class Driver:
         """Return the next value that the script said."""
         stdout = self.process.stdout
         assert stdout is not None
-        if not select.select([stdout], [], [], timeout_s)[0]:
-            raise TimeoutError(f"the driver said nothing for {timeout_s:.0f} s")
-        line = stdout.readline()
-        if not line:
-            self.errors.seek(0)
-            raise RuntimeError(f"the driver ended:\n{self.errors.read().decode()}")
-        return json.loads(line)
+        while select.select([stdout], [], [], timeout_s)[0]:
+            line = stdout.readline()
+            if line.startswith(b"SAYS "):  # Ray writes there too
+                return json.loads(line[5:])
+            if not line:
+                self.errors.seek(0)
+                raise RuntimeError(f"the driver ended:\n{self.errors.read().decode()}")
+        raise TimeoutError(f"the driver said nothing for {timeout_s:.0f} s")
 
 
 @pytest.fixture(scope="session")

@@ -134,7 +134,8 @@ class RayJobs:
                 if fresh:
                     seen_count, silent_count = seen_count + len(fresh), 0
                     yield fresh
-            self._clock.sleep(1.0)
+            if silent_count:
+                self._clock.sleep(1.0)
         raise ClusterError(
             f"Ray closed the log of job {job_id} {silent_count} times without a word while the "
             "job goes on; ask for the log again later"
