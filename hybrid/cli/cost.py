@@ -12,8 +12,7 @@ from hybrid.cli.options import Cluster, Json, connect, duration_option, seconds
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from hybrid.cli.table import Part
     from hybrid.core.views import CostLine, CostView
 
 
@@ -44,12 +43,12 @@ def cost(
     output.show(*_page(client.cost(from_s), since))
 
 
-def _page(view: CostView, since: str) -> list[RenderableType]:
+def _page(view: CostView, since: str) -> list[Part]:
     from hybrid.cli.status_page import money_line
 
     span = f"in the last {since}" if since else "in all"
     now = words.rate(view.running_usd_per_hour)
-    page: list[RenderableType] = [text(f"Spent {words.money(view.total_usd)} {span}; {now} now.")]
+    page: list[Part] = [text(f"Spent {words.money(view.total_usd)} {span}; {now} now.")]
     page.append(text(f"Money: {money_line(view.budget)}"))
     for title, lines in (("PROVIDER", view.by_provider), ("REASON", view.by_reason)):
         if lines:
@@ -58,7 +57,7 @@ def _page(view: CostView, since: str) -> list[RenderableType]:
     return page
 
 
-def _table(title: str, lines: Sequence[CostLine]) -> RenderableType:
+def _table(title: str, lines: Sequence[CostLine]) -> Part:
     columns = (
         title,
         Column("INSTANCES", is_number=True),

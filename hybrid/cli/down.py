@@ -74,13 +74,24 @@ def _close_running(record: Record, drain_s: float, timeout_s: float, *, is_yes: 
             output.lines([f"  {words.safe(line)}" for line in _doomed(client, view)])
             until = f" after {words.duration(drain_s)}" if drain_s else " at once"
             confirm(f"End this{until} and stop all nodes?", is_yes=is_yes)
-        answer = client.down(drain_s)
-    if answer.message:
-        output.say(words.safe(answer.message))
+        _ask_to_close(client, drain_s)
     with Progress(f"Closing {record.cluster}") as progress:
         return controller.wait_until_gone(
             record.pid, record.url, show=progress.show, timeout_s=timeout_s
         )
+
+
+def _ask_to_close(client: Client, drain_s: float) -> None:
+    """Ask; a lost answer is no matter, since the controller's end is watched anyway."""
+    from hybrid.client import NoClusterError
+    from hybrid.client.errors import UnhealthyError, UnreachableError
+
+    try:
+        output.say(words.safe(client.down(drain_s).message))
+    except UnhealthyError:  # it answered, and it was a no
+        raise
+    except (UnreachableError, NoClusterError) as error:
+        output.say(f"No answer to that ({words.safe(str(error))}).")
 
 
 def _doomed(client: Client, view: StatusView) -> list[str]:

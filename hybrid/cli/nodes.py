@@ -12,8 +12,7 @@ from hybrid.cli.options import Cluster, Json, connect
 from hybrid.cli.table import Column, table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from hybrid.cli.table import Grid
     from hybrid.core.views import NodeView
 
 _COLUMNS = (
@@ -44,7 +43,7 @@ def nodes(context: typer.Context, json: Json = False, _cluster: Cluster = "") ->
     output.show(node_table(view.nodes, view.at_s))
 
 
-def node_table(found: Sequence[NodeView], now_s: float) -> Table:
+def node_table(found: Sequence[NodeView], now_s: float) -> Grid:
     """Return the table of nodes; `GPUS` and `CPUS` are used/total."""
     return table(_COLUMNS, (_row(node, now_s) for node in found))
 

@@ -10,39 +10,25 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hybrid.cli.table import Part
+
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
-_PIPE_WIDTH = 10_000
-
-
-def console(*, stderr: bool = False) -> Console:
-    """Return a console for one of the two streams."""
     from rich.console import Console
 
-    stream = sys.stderr if stderr else sys.stdout
-    if stream.isatty():
-        return Console(stderr=stderr, highlight=False, emoji=False)
-    return Console(
-        stderr=stderr,
-        highlight=False,
-        emoji=False,
-        width=_PIPE_WIDTH,
-        force_terminal=False,
-        no_color=True,
-    )
+
+def terminal(*, stderr: bool = False) -> Console:
+    """Return a console for one of the two streams, which is a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, emoji=False, markup=False)
 
 
-def show(*parts: RenderableType) -> None:
+def show(*parts: Part) -> None:
     """Print parts of a page to stdout."""
-    out = console()
-    if out.is_terminal:
-        out.print(*parts, sep="\n")
-        return
-    with out.capture() as captured:
-        out.print(*parts, sep="\n", soft_wrap=False)
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
-    sys.stdout.flush()
+    if sys.stdout.isatty():
+        terminal().print(*parts, sep="\n")
+    else:
+        lines([line for part in parts for line in part.plain()])
 
 
 def write(content: bytes) -> None:
@@ -60,5 +46,7 @@ def say(text: str) -> None:
 
 def lines(texts: Sequence[str]) -> None:
     """Write lines to stdout."""
-    sys.stdout.write("".join(f"{text}\n" for text in texts))
+    content = "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
     sys.stdout.flush()
+    sys.stdout.buffer.write(content)  # UTF-8 also where the locale says otherwise
+    sys.stdout.buffer.flush()

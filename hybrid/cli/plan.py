@@ -12,9 +12,7 @@ from hybrid.cli.options import Cluster, Json, connect
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
+    from hybrid.cli.table import Grid, Part
     from hybrid.core.policy.plan import Action, Finding
     from hybrid.core.views import PlanView
 
@@ -34,13 +32,11 @@ def plan(context: typer.Context, json: Json = False, _cluster: Cluster = "") -> 
     output.show(*plan_page(client.plan(), now_s))
 
 
-def plan_page(view: PlanView, now_s: float) -> list[RenderableType]:
+def plan_page(view: PlanView, now_s: float) -> list[Part]:
     """Return the page of one decision."""
     if view.at_s is None:
         return [text("No decision yet: the controller has not finished its first look.")]
-    page: list[RenderableType] = [
-        text(f"{view.summary} (decided {words.age(view.at_s, now_s)} ago)")
-    ]
+    page: list[Part] = [text(f"{view.summary} (decided {words.age(view.at_s, now_s)} ago)")]
     if view.actions:
         page += [text(""), action_table(view.actions)]
     else:
@@ -50,13 +46,13 @@ def plan_page(view: PlanView, now_s: float) -> list[RenderableType]:
     return page
 
 
-def action_table(actions: Sequence[Action]) -> Table:
+def action_table(actions: Sequence[Action]) -> Grid:
     """Return what is done now, with reasons."""
     columns = ("ACTION", "WHAT", Column("PRICE", is_number=True), "REASON", _WHY)
     return table(columns, (_action_row(action) for action in actions))
 
 
-def finding_table(findings: Sequence[Finding]) -> Table:
+def finding_table(findings: Sequence[Finding]) -> Grid:
     """Return waiting work and why it gets no more."""
     columns = (Column("COUNT", is_number=True), "WAITS FOR", _WAITED, "REASON", _WHY)
     return table(columns, (_finding_row(finding) for finding in findings))

@@ -11,6 +11,7 @@ from hybrid.cli.words import safe
 
 if TYPE_CHECKING:
     from rich.status import Status
+    from rich.text import Text
 
 
 class Progress:
@@ -30,7 +31,7 @@ class Progress:
         if sys.stderr.isatty():
             from rich.status import Status
 
-            self._spinner = Status(self._text(""), console=output.console(stderr=True))
+            self._spinner = Status(self._text(""), console=output.terminal(stderr=True))
             self._spinner.start()
         return self
 
@@ -55,7 +56,7 @@ class Progress:
         elif phase:
             output.say(f"{self._what}: {safe(phase)}")
 
-    def _text(self, phase: str) -> str:
-        from rich.markup import escape
+    def _text(self, phase: str) -> Text:
+        from rich.text import Text
 
-        return escape(safe(f"{self._what}: {phase}" if phase else self._what))
+        return Text(safe(f"{self._what}: {phase}" if phase else self._what))

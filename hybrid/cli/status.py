@@ -11,8 +11,7 @@ from hybrid.cli import output
 from hybrid.cli.options import Cluster, Json, connect
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from hybrid.cli.table import Part
     from hybrid.client import Client
     from hybrid.core.views import StatusView
 
@@ -70,7 +69,7 @@ def _watch_page(client: Client) -> None:
 
     clock = SystemClock()
     page = _page_of(client.status())
-    with Live(Group(*page), console=output.console(), auto_refresh=False) as live:
+    with Live(Group(*page), console=output.terminal(), auto_refresh=False) as live:
         while True:
             clock.sleep(_PERIOD_S)
             view, problem = _look(client)
@@ -106,13 +105,13 @@ def _look(client: Client) -> tuple[StatusView | None, str]:
         return None, f"unknown: {error}"
 
 
-def _page_of(view: StatusView) -> list[RenderableType]:
+def _page_of(view: StatusView) -> list[Part]:
     from hybrid.cli.status_page import status_page
 
     return status_page(view)
 
 
-def _trouble(problem: str) -> list[RenderableType]:
+def _trouble(problem: str) -> list[Part]:
     from hybrid.cli.table import text
 
     return [text(""), text(problem, "bold red")] if problem else []

@@ -12,16 +12,15 @@ from hybrid.cli.table import Column, table, text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import RenderableType
-
+    from hybrid.cli.table import Part
     from hybrid.core.views import BudgetView, DemandView, StatusView
 
 _JOB_STATES = ("running", "submitted", "queued", "succeeded", "failed", "cancelled")
 
 
-def status_page(view: StatusView) -> list[RenderableType]:
+def status_page(view: StatusView) -> list[Part]:
     """Return the parts of the page, from top to bottom."""
-    page: list[RenderableType] = [
+    page: list[Part] = [
         text(headline(view), "bold"),
         text(view.summary or "Nothing yet."),
     ]
@@ -96,13 +95,13 @@ def _jobs_line(view: StatusView) -> str:
     return ", ".join(found) or "none"
 
 
-def _waiting(view: StatusView) -> list[RenderableType]:
+def _waiting(view: StatusView) -> list[Part]:
     """Return waiting work: with reasons where the last plan gave some."""
     explained = {(_key(item.shape), item.gang_id) for item in view.plan.findings}
     rest = [item for item in view.demand if (_key(item.shape), item.gang_id) not in explained]
     if not view.plan.findings and not rest:
         return [text(""), text("No work waits.")]
-    parts: list[RenderableType] = []
+    parts: list[Part] = []
     if view.plan.findings:
         parts += [text(""), finding_table(view.plan.findings)]
     if rest:
@@ -110,7 +109,7 @@ def _waiting(view: StatusView) -> list[RenderableType]:
     return parts
 
 
-def _demand_table(demand: Sequence[DemandView]) -> RenderableType:
+def _demand_table(demand: Sequence[DemandView]) -> Part:
     columns = (
         Column("COUNT", is_number=True),
         "WAITS FOR",

@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 def submit(
     context: typer.Context,
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND", help="What to run, after `--`.")
+        list[str], typer.Argument(metavar="COMMAND", help="What to run, after `--`.")
     ],
     working_dir: Annotated[
         str, typer.Option("--working-dir", "-w", metavar="DIR", help="Folder to send along.")

@@ -9,17 +9,16 @@ from hybrid.cli import words
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from hybrid.cli.table import Part
     from hybrid.core.models import Caps
     from hybrid.settings import Settings
 
 _DAY_H = 24.0
 
 
-def plan_page(settings: Settings) -> list[RenderableType]:
+def plan_page(settings: Settings) -> list[Part]:
     """Return the page to be confirmed."""
-    page: list[RenderableType] = [
+    page: list[Part] = [
         text(f"Cluster {settings.name}, from {settings.source}", "bold"),
         text(f"State folder: {settings.state_path}"),
         text(""),
@@ -77,7 +76,7 @@ def worst_line(settings: Settings) -> str:
     )
 
 
-def _machines(settings: Settings) -> RenderableType:
+def _machines(settings: Settings) -> Part:
     head = settings.head
     rows = [("head", head.address, _gpus("", head.gpus), str(head.cpus), f"Ray port {head.port}")]
     rows += [
@@ -93,7 +92,7 @@ def _machines(settings: Settings) -> RenderableType:
     return table(("MACHINE", "WHERE", "GPUS", Column("CPUS", is_number=True), ""), rows)
 
 
-def _rentable(settings: Settings) -> list[RenderableType]:
+def _rentable(settings: Settings) -> list[Part]:
     clouds = settings.clouds
     if clouds is None:
         return []
@@ -140,5 +139,5 @@ def _gpus(accelerator: str, count: int) -> str:
     return f"{accelerator or 'GPU'}:{count}" if count else words.NONE
 
 
-def _warnings(settings: Settings) -> list[RenderableType]:
+def _warnings(settings: Settings) -> list[Part]:
     return [text(f"Warning: {warning}.", "yellow") for warning in settings.warnings()]

@@ -1,0 +1,86 @@
+"""A stand-in for `python -m hybrid.app`: same command line, same files, a fake cluster.
+
+What it does is told by variables: STAND_IN_DIE (exit code, after STAND_IN_SAYS on stderr),
+STAND_IN_START_S and STAND_IN_CLOSE_S (how long it takes), STAND_IN_HANG (never ready),
+STAND_IN_CRASH_ON_CLOSE (dies instead of closing), STAND_IN_DEAF (ignores SIGTERM).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+
+from hybrid.api.server import make_app, serve
+from tests.api.fake_service import FakeService
+
+LIFE_S = 120.0
+"""So that a test that forgets one leaks it for two minutes, not for ever."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("verb", choices=["run"])
+    parser.add_argument("--config", required=True)
+    parser.add_argument("--state-dir", required=True)
+    parser.add_argument("--closing", action="store_true")
+    args = parser.parse_args()
+    env = os.environ
+    sys.stderr.write(f"stand-in: {args}\n")
+    if env.get("STAND_IN_DIE"):
+        sys.stderr.write(env.get("STAND_IN_SAYS", "") + "\n")
+        return int(env["STAND_IN_DIE"])
+    return run(Path(args.state_dir), args.config, is_closing=args.closing)
+
+
+def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
+    env = os.environ
+    stop = threading.Event()
+
+    def on_term(_number: int, _frame: FrameType | None) -> None:
+        if not env.get("STAND_IN_DEAF"):
+            stop.set()
+
+    signal.signal(signal.SIGTERM, on_term)
+    signal.signal(signal.SIGINT, on_term)
+    service = FakeService(cluster=state_dir.resolve().name)
+    service.state, service.phase = "starting", "starting the head"
+    token = state_dir / "api_token"
+    if not token.exists():
+        token.touch(mode=0o600)
+        token.write_text("t0ken")
+    server = serve(make_app(service, token.read_text()), "127.0.0.1", 0)
+    record = {
+        "pid": os.getpid(),
+        "url": server.url,
+        "cluster": service.cluster,
+        "config_path": config,
+        "version": "0.1.0",
+        "started_at_s": time.time(),
+    }
+    (state_dir / "controller.json").write_text(json.dumps(record))
+    if is_closing:
+        service.close(drain_s=0, owner="")
+    elif not env.get("STAND_IN_HANG"):
+        stop.wait(float(env.get("STAND_IN_START_S", "0")))
+        service.state, service.phase = "ready", ""
+    end_s = time.monotonic() + LIFE_S
+    while not (stop.is_set() or service.closed.is_set()) and time.monotonic() < end_s:
+        stop.wait(0.02)
+    if service.closed.is_set():
+        if env.get("STAND_IN_CRASH_ON_CLOSE"):
+            os._exit(9)
+        stop.wait(float(env.get("STAND_IN_CLOSE_S", "0.2")))
+    server.stop()
+    (state_dir / "controller.json").unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

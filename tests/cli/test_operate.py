@@ -1,0 +1,72 @@
+"""`hybrid drain`, `pause`, `resume`, `gc`, in a pipe."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hybrid.core.views import Accepted, GcView
+from tests.cli.conftest import Lab, Run
+
+
+def test_drain_asks_nobody_without_a_terminal(lab: Lab, run: Run) -> None:
+    shown = run("drain", "i-1")
+
+    assert shown.code == 2
+    assert "pass -y" in shown.err
+    assert lab.service.drains == []
+
+
+def test_drain_with_yes_passes_target_deadline_and_owner(lab: Lab, run: Run) -> None:
+    shown = run("drain", "i-1", "--deadline", "10m", "-y")
+
+    target, deadline_s, owner = lab.service.drains[0]
+    assert (target, deadline_s) == ("i-1", 600.0)
+    assert "@" in owner
+    assert "takes no new work" in shown.out
+
+
+def test_drain_without_a_deadline_leaves_it_to_the_configuration(lab: Lab, run: Run) -> None:
+    run("drain", "i-1", "-y")
+
+    assert lab.service.drains[0][1] is None
+
+
+def test_what_is_refused_has_its_own_exit_code(lab: Lab, run: Run) -> None:
+    shown = run("drain", "head", "-y")
+
+    assert shown.code == 4
+    assert shown.err.startswith("Error: the head cannot be drained")
+
+
+def test_pause_and_resume_switch(lab: Lab, run: Run) -> None:
+    run("pause", "out")
+    assert lab.service.mode.is_out_paused
+    assert not lab.service.mode.is_in_paused
+
+    run("pause", "all")
+    run("resume", "in")
+    assert lab.service.mode.is_out_paused
+    assert not lab.service.mode.is_in_paused
+
+    assert Accepted.model_validate_json(run("resume", "--json").out).is_ok
+    assert not lab.service.mode.is_out_paused
+
+
+@pytest.mark.parametrize("words", [["pause"], ["pause", "up"], ["resume", "down"]])
+def test_a_senseless_direction_is_a_usage_error(lab: Lab, run: Run, words: list[str]) -> None:
+    assert run(*words).code == 2
+
+
+def test_gc_dry_run_only_looks(lab: Lab, run: Run) -> None:
+    shown = run("gc", "--dry-run")
+
+    assert [line.split()[-1] for line in shown.out.splitlines()[:2]] == ["ENDED", "no"]
+    assert "Unknown: provider:aws cannot be read: no credentials" in shown.out
+
+
+def test_gc_for_real_needs_a_yes(lab: Lab, run: Run) -> None:
+    assert run("gc").code == 2
+    assert GcView.model_validate_json(run("gc", "-y", "--json").out).items[0].is_terminated
+    assert json.loads(run("gc", "--dry-run", "--json").out)["is_dry_run"] is True
