@@ -12,7 +12,7 @@ from hybrid.core.models import Labels, Model, Shape
 # Kubernetes' rules for labels, which Ray 2.60 applies (ray/_private/label_utils.py).
 _LABEL_NAME = r"[a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?"
 _LABEL_VALUE = re.compile(rf"({_LABEL_NAME})?")
-_LABEL_KEY = re.compile(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_LABEL_NAME}")
+_LABEL_KEY = re.compile(rf"({_LABEL_NAME}(\.{_LABEL_NAME})*/)?{_LABEL_NAME}")
 _RAYS_OWN_KEYS = "ray.io/"
 _RESOURCE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,127}")
 _RAYS_OWN_RESOURCES = ("node:", "object_store_memory")

@@ -2,7 +2,8 @@
 
     start  look after the node in a process of its own; returns when that has begun
     run    the same in this process; returns when the node has ended
-    stop   end the node, whatever state it is in; `--grace-s 5` for its own program
+    stop   end the node, whatever state it is in; `--grace-s 5` for its own program, or
+           `--detach` to return at once while a process of its own does the work
     alive  exit code 0 when the program that looks after the node lives, else 1
 
 Exit codes: 0 done, 1 failed (stop: something is left), 2 bad folder or command line,
@@ -34,6 +35,8 @@ def main(words: list[str]) -> int:
             return 0 if stopping.is_alive(Path(path)) else 1
         case ["stop", path] | ["stop", path, "--grace-s", _]:
             return _stop(Path(path).absolute(), words[3] if len(words) > 3 else "")
+        case ["stop", path, "--detach"]:
+            return guardian.stop_detached(Folder(Path(path).absolute()))
         case _:
             sys.stderr.write(f"{__doc__}\n")
             return 2

@@ -73,15 +73,15 @@ class Folder:
         except ValueError as err:
             raise BadFolderError(f"{path}: {err}") from err
 
-    def lock(self) -> int:
-        """Take the node's lock for this process and those it forks; returns its descriptor.
+    def lock(self, name: str = "node.lock") -> int:
+        """Take a lock for this process and those it forks; returns its descriptor.
 
         Raises:
-            BlockingIOError: Another program looks after this folder.
+            BlockingIOError: Another process has it.
             BadFolderError: The folder cannot be written.
         """
         try:
-            descriptor = os.open(self.path / "node.lock", os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = os.open(self.path / name, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as err:
             raise BadFolderError(f"cannot lock {self.path}: {err}") from err
         try:

@@ -22,6 +22,7 @@ from hybrid.node.ending import end_all
 from hybrid.node.folder import BadFolderError, Folder, Phase, Status
 from hybrid.node.journal import log
 from hybrid.node.orders import Orders
+from hybrid.node.stopping import stop
 from hybrid.node.supervisor import Supervisor
 
 EXIT_OK = 0
@@ -42,6 +43,37 @@ def run(folder: Folder) -> int:
 def start(folder: Folder) -> int:
     """Look after a node in a new process of its own session; returns once it has begun."""
     return _with_lock(folder, lambda orders, lock: _detach(folder, orders, lock))
+
+
+def stop_detached(folder: Folder) -> int:
+    """End a node in a new process of its own session; returns at once.
+
+    While such a process is at work another call changes nothing.
+    """
+    os.closerange(3, 4096)
+    if not folder.path.is_dir():
+        return EXIT_OK
+    try:
+        folder.order_stop()  # from here on the node obeys, even if we are killed now
+        lock = folder.lock("stop.lock")
+    except BlockingIOError:
+        return EXIT_OK
+    except (OSError, BadFolderError) as err:
+        sys.stderr.write(f"{folder.path}: cannot order the stop: {err}\n")
+        return EXIT_BAD_FOLDER
+    if os.fork() == 0:
+        os.setsid()
+        _redirect(folder.path / "node.log")
+        _finish(lambda: _stop(folder))
+    os.close(lock)
+    return EXIT_OK
+
+
+def _stop(folder: Folder) -> int:
+    left = stop(folder.path)
+    for process in left:
+        log(f"could not end {process.name} (pid {process.pid})")
+    return EXIT_DIED if left else EXIT_OK
 
 
 def _with_lock(folder: Folder, live: Callable[[Orders, int], int]) -> int:

@@ -54,7 +54,8 @@ def find(pid: int) -> Process | None:
 
 def find_all() -> Mapping[int, Process]:
     """Return every live process of this machine by its id."""
-    pids = [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
+    with os.scandir(_PROC) as entries:
+        pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
     return {pid: process for pid in pids if (process := find(pid)) is not None}
 
 
