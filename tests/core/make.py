@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from hypothesis import settings
 
@@ -128,7 +129,7 @@ def make_instance(
     offer: Offer | None = None,
     age_s: float = 10_000.0,
     now_s: float = NOW_S,
-    **changes: object,
+    **changes: Any,
 ) -> Instance:
     created_at_s = now_s - age_s
     instance = Instance(
@@ -163,7 +164,7 @@ def make_rented(
     status: NodeStatus | None = None,
     offer: Offer | None = None,
     age_s: float = 10_000.0,
-    **changes: object,
+    **changes: Any,
 ) -> tuple[Instance, Node]:
     """Return a running instance and its node."""
     offer = offer or make_offer()
@@ -201,10 +202,10 @@ def blind(name: str = "provider:sim") -> Source:
     return Source(name=name, is_up=False, problem="no route to host")
 
 
-def make_snapshot(**changes: object) -> Snapshot:
+def make_snapshot(**changes: Any) -> Snapshot:
     """Return a snapshot at `NOW_S` whose queue limit, if broken, has been so for long."""
     return Snapshot.model_validate({"now_s": NOW_S, "breach_since_s": 0.0, **changes})
 
 
-def make_params(**changes: object) -> PolicyParams:
+def make_params(**changes: Any) -> PolicyParams:
     return PolicyParams.model_validate({"launches_per_tick": 1_000, **changes})

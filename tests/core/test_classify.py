@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def unlisted(node: Node | None = None, *, absent_s: float = 0.0) -> Sight:
 
 
 def missed(
-    state: InstanceState, *, count: int = 3, since_s: float = NOW_S - 700.0, **more: object
+    state: InstanceState, *, count: int = 3, since_s: float = NOW_S - 700.0, **more: Any
 ) -> Instance:
     return make_instance(
         state=state, missing_count=count, missing_since_s=since_s, state_at_s=since_s, **more

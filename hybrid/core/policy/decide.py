@@ -35,5 +35,5 @@ def decide(snapshot: Snapshot, params: PolicyParams) -> Plan:
         actions=actions,
         findings=tuple(findings),
         breach_since_s=queue.breach_since_s,
-        summary=summarise(snapshot, params, queue, actions),
+        summary=summarise(snapshot, actions, findings),
     )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.core.labels import admits_any
-from hybrid.core.models import Caps, Commitment, Demand, Labels, Offer
+from hybrid.core.models import Caps, Commitment, Demand, Instance, InstanceState, Labels, Offer
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Snapshot
-from hybrid.core.policy.room import fits
+from hybrid.core.policy.room import Axis, Vector, covers
+from hybrid.core.policy.words import number
+
+# A hair of tolerance: 0.1 + 0.2 must fit under 0.3.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -27,65 +31,107 @@ class Refusal:
     weight: int
 
 
+@dataclass(frozen=True)
+class Limit:
+    """How many more instances of an offer may be launched, and what says so."""
+
+    count: float
+    refusal: Refusal
+
+
 @dataclass
 class Market:
     """Offers, with what is left of each while a plan is being made.
 
     Attributes:
         offers: All of them, in order of preference.
-        left: How many more of each may be launched, by offer id.
-        refusals: Why none may, by offer id, for those with nothing left.
+        limits: What each may give at the start of the plan, by offer id.
+        half_open: Offers that failed and rest no more: one launch may try them. A gang is one
+            launch, however many instances it takes, or it could never be the first to try.
+        labels: What each offer's nodes will carry, by offer id.
+        sizes: What each offer's empty node has, on `axis`, by offer id.
+        taken: How many of each this plan launches, by offer id.
     """
 
     offers: tuple[Offer, ...]
-    left: dict[str, float]
-    refusals: dict[str, Refusal]
+    limits: dict[str, Limit]
+    half_open: frozenset[str]
+    axis: Axis
+    labels: dict[str, Labels]
+    sizes: dict[str, Vector]
     wallet: Wallet
+    taken: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, snapshot: Snapshot, params: PolicyParams) -> Market:
-        """Return the market as a snapshot shows it."""
-        live: dict[str, int] = {}
-        for instance in snapshot.instances:
-            live[instance.offer.offer_id] = live.get(instance.offer.offer_id, 0) + 1
-        left: dict[str, float] = {}
-        refusals: dict[str, Refusal] = {}
-        for offer in snapshot.offers:
-            count, refusal = _left(offer, snapshot, live.get(offer.offer_id, 0))
-            left[offer.offer_id] = count
-            if refusal:
-                refusals[offer.offer_id] = refusal
+    def of(cls, snapshot: Snapshot, params: PolicyParams, axis: Axis) -> Market:
+        """Return the market as a snapshot shows it, for work on `axis`."""
         offers = sorted(
             snapshot.offers, key=lambda o: (o.rank, o.usd_per_hour, o.instance_type, o.offer_id)
         )
-        return cls(tuple(offers), left, refusals, Wallet.of(snapshot, params))
+        mine: dict[str, list[Instance]] = {offer.offer_id: [] for offer in offers}
+        for instance in snapshot.instances:
+            mine.get(instance.offer.offer_id, []).append(instance)
+        return cls(
+            offers=tuple(offers),
+            limits={o.offer_id: _limit(o, mine[o.offer_id], snapshot) for o in offers},
+            half_open=frozenset(failure.offer_id for failure in snapshot.failures),
+            axis=axis,
+            labels={offer.offer_id: rented_labels(offer) for offer in offers},
+            sizes={offer.offer_id: axis.vector(offer.shape) for offer in offers},
+            wallet=Wallet.of(snapshot, params),
+        )
 
-    def holding(self, demand: Demand) -> Iterator[Offer]:
-        """Yield offers whose empty node could hold one such request, sold out or not."""
+    def holding(self, *demands: Demand) -> Iterator[Offer]:
+        """Yield offers whose empty node could hold one of each request, sold out or not.
+
+        Of each alone: two of them need not fit on one node.
+        """
+        needs = [self.axis.vector(demand.shape) for demand in demands]
+        # Each of them fits if the largest amount of each resource does.
+        need = tuple(map(max, zip(*needs, strict=True)))
         for offer in self.offers:
-            if fits(demand.shape, offer.shape) and admits_any(
-                demand.selectors, rented_labels(offer)
+            labels = self.labels[offer.offer_id]
+            if covers(self.sizes[offer.offer_id], need) and all(
+                admits_any(demand.selectors, labels) for demand in demands
             ):
                 yield offer
 
-    def room_for(self, offer: Offer, count: int) -> int:
-        """Return how many of `count` more instances stock and caps allow."""
-        allowed = min(count, self.left[offer.offer_id], self.wallet.affords(offer))
-        return max(0, math.floor(allowed))
+    def room_for(self, offer: Offer, count: int, *, is_gang: bool = False) -> int:
+        """Return how many of `count` more instances stock, failures and caps allow."""
+        left = self._left(offer, is_gang=is_gang)
+        return max(0, math.floor(min(count, left, self.wallet.affords(offer))))
 
-    def refusal(self, offer: Offer) -> Refusal:
-        """Return why one more instance of the offer cannot be had."""
-        if self.left[offer.offer_id] < 1:
-            return self.refusals.get(
-                offer.offer_id,
-                Refusal("sold_out", f"{offer.offer_id} has no stock left", 2),
-            )
-        return self.wallet.refusal(offer)
+    def refusal(self, offer: Offer, count: int = 1) -> Refusal:
+        """Return why `count` more instances of the offer cannot be had, the whole of them."""
+        if self._left(offer, is_gang=True) >= count:
+            return self.wallet.refusal(offer, count)
+        limit = self.limits[offer.offer_id]
+        taken = self.taken.get(offer.offer_id, 0)
+        if taken and offer.offer_id in self.half_open:
+            return _probing(offer)
+        words = limit.refusal.message
+        words += f"; this plan takes {taken}" if taken else ""
+        words += f"; {count} are needed at once" if count > 1 else ""
+        return Refusal(limit.refusal.code, words, limit.refusal.weight)
+
+    def could_ever(self, offer: Offer, count: int) -> bool:
+        """Return whether `count` instances could be had if nothing else were rented or spent."""
+        is_within = offer.max_count is None or count <= offer.max_count
+        return is_within and self.wallet.could_ever(offer, count)
 
     def take(self, offer: Offer, count: int) -> None:
         """Count `count` launches of the offer."""
-        self.left[offer.offer_id] -= count
+        self.taken[offer.offer_id] = self.taken.get(offer.offer_id, 0) + count
         self.wallet.take(offer, count)
+
+    def _left(self, offer: Offer, *, is_gang: bool) -> float:
+        taken = self.taken.get(offer.offer_id, 0)
+        left = self.limits[offer.offer_id].count - taken
+        if offer.offer_id not in self.half_open:
+            return left
+        if taken:
+            return 0
+        return left if is_gang else min(left, 1)
 
 
 @dataclass
@@ -108,14 +154,24 @@ class Wallet:
 
     def affords(self, offer: Offer) -> float:
         """Return how many more instances of the offer fit under every cap."""
-        return min((count for count, _ in self._limits(offer)), default=math.inf)
+        rows = self._rows(offer)
+        return min((_times(cap - now, each) for _, cap, now, each in rows), default=math.inf)
 
-    def refusal(self, offer: Offer) -> Refusal:
-        """Return the cap that forbids one more instance of the offer."""
-        for count, refusal in self._limits(offer):
-            if count < 1:
-                return refusal
-        return Refusal("launching", "as many as the caps allow are being launched", 1)
+    def refusal(self, offer: Offer, count: int = 1) -> Refusal:
+        """Return the cap that forbids `count` more instances of the offer."""
+        what = f"one more {offer.offer_id}" if count == 1 else f"{count} more {offer.offer_id}"
+        for name, cap, now, each in self._rows(offer):
+            if _times(cap - now, each) < count:
+                message = (
+                    f"budget.{name} is {number(cap)}, {number(now)} of it is taken or promised, "
+                    f"and {what} needs {number(each * count)}"
+                )
+                return Refusal(f"cap_{name}", message, 3)
+        raise ValueError(f"no cap forbids {what}")
+
+    def could_ever(self, offer: Offer, count: int) -> bool:
+        """Return whether the caps would allow `count` instances if nothing were used."""
+        return all(_times(cap, each) >= count for _, cap, _, each in self._rows(offer))
 
     def take(self, offer: Offer, count: int) -> None:
         """Count launches."""
@@ -132,31 +188,24 @@ class Wallet:
     def _launch_usd(self, offer: Offer) -> float:
         return offer.usd_per_hour * self.launch_s / 3600
 
-    def _limits(self, offer: Offer) -> Iterator[tuple[float, Refusal]]:
-        used, taken = self.used, self._taken
+    def _rows(self, offer: Offer) -> Iterator[tuple[str, float, float, float]]:
+        """Yield (name in the configuration, cap, taken, what one instance takes)."""
+        caps, used, taken = self.caps, self.used, self._taken
         promised_usd = used.day_exit_usd + taken.day_exit_usd
         launch_usd = self._launch_usd(offer)
-        rows = (
-            ("nodes", self.caps.node_count, used.node_count + taken.node_count, 1.0),
-            ("gpus", self.caps.gpu_count, used.gpu_count + taken.gpu_count, offer.gpu_count),
-            (
-                "usd_per_hour",
-                self.caps.usd_per_hour,
-                used.usd_per_hour + taken.usd_per_hour,
-                offer.usd_per_hour,
-            ),
-            ("usd_per_day", self.caps.usd_per_day, used.day_usd + promised_usd, launch_usd),
-            ("usd_per_month", self.caps.usd_per_month, used.month_usd + promised_usd, launch_usd),
+        nodes = used.node_count + taken.node_count
+        gpus = used.gpu_count + taken.gpu_count
+        usd_per_hour = used.usd_per_hour + taken.usd_per_hour
+        rows: Sequence[tuple[str, float | None, float, float]] = (
+            ("nodes", caps.node_count, nodes, 1),
+            ("gpus", caps.gpu_count, gpus, offer.gpu_count),
+            ("usd_per_hour", caps.usd_per_hour, usd_per_hour, offer.usd_per_hour),
+            ("usd_per_day", caps.usd_per_day, used.day_usd + promised_usd, launch_usd),
+            ("usd_per_month", caps.usd_per_month, used.month_usd + promised_usd, launch_usd),
         )
         for name, cap, now, each in rows:
-            if cap is None or not each:
-                continue
-            message = (
-                f"one more {offer.offer_id} needs {each:.2f} under budget.{name}, "
-                f"where {now:.2f} of {cap:.2f} are taken"
-            )
-            # A hair of tolerance: 0.1 + 0.2 must fit under 0.3.
-            yield (cap - now + 1e-9) / each, Refusal(f"cap_{name}", message, 3)
+            if cap is not None and each:
+                yield name, cap, now, each
 
 
 def rented_labels(offer: Offer) -> Labels:
@@ -173,30 +222,44 @@ def rented_labels(offer: Offer) -> Labels:
     }
 
 
-def _left(offer: Offer, snapshot: Snapshot, live: int) -> tuple[float, Refusal | None]:
-    """Return how many more of an offer may be launched, and why none may."""
-    blind = {source.name: source for source in snapshot.blind}
-    source = blind.get(f"provider:{offer.provider}")
-    if source is not None:
-        message = f"{offer.provider} does not answer: {source.problem}"
-        return 0, Refusal("provider_blind", message, 2)
+def is_coming(instance: Instance, *, now_s: float) -> bool:
+    """Return whether an instance without a node yet can be counted on to bring one."""
+    is_late = instance.deadline_at_s is not None and instance.deadline_at_s <= now_s
+    is_booting = instance.state in (InstanceState.REQUESTED, InstanceState.BOOTING)
+    return is_booting and not is_late and not instance.quarantine
+
+
+def _times(room: float, each: float) -> float:
+    return (room + _ROUNDING) / each
+
+
+def _probing(offer: Offer) -> Refusal:
+    message = f"{offer.offer_id} failed before, so one launch tries it first"
+    return Refusal("probing", message, 2)
+
+
+def _limit(offer: Offer, rented: list[Instance], snapshot: Snapshot) -> Limit:
+    """Return how many more of an offer may be launched, and what says so."""
+    for source in snapshot.blind:
+        if source.name == f"provider:{offer.provider}":
+            message = f"{offer.provider} does not answer: {source.problem}"
+            return Limit(0, Refusal("provider_blind", message, 2))
     failure = next((f for f in snapshot.failures if f.offer_id == offer.offer_id), None)
     if failure is not None and failure.until_s > snapshot.now_s:
         wait_s = failure.until_s - snapshot.now_s
         message = f"{offer.offer_id} failed ({failure.message}); tried again in {wait_s:.0f} s"
-        return 0, Refusal("backed_off", message, 2)
-    left: float = math.inf
-    refusal = None
-    if offer.stock_count is not None and offer.stock_count < left:
-        left = offer.stock_count
-        refusal = Refusal("sold_out", f"{offer.offer_id} is sold out", 2)
-    if offer.max_count is not None and offer.max_count - live < left:
-        left = max(0, offer.max_count - live)
-        message = f"max_nodes of {offer.offer_id} is {offer.max_count}, and {live} are rented"
-        refusal = Refusal("max_nodes", message, 3)
-    if failure is not None:
-        # Half open: one probe, until a success clears the record.
-        probing = any(i.offer.offer_id == offer.offer_id for i in snapshot.instances)
-        left = min(left, 0 if probing else 1)
-        refusal = refusal or Refusal("probing", f"{offer.offer_id} is being probed", 2)
-    return left, refusal if left < 1 else None
+        return Limit(0, Refusal("backed_off", message, 2))
+    if failure is not None and any(is_coming(i, now_s=snapshot.now_s) for i in rented):
+        return Limit(0, _probing(offer))
+    limits = []
+    if offer.stock_count is not None:
+        words = f"has {offer.stock_count} in stock" if offer.stock_count else "is sold out"
+        limits.append(Limit(offer.stock_count, Refusal("sold_out", f"{offer.offer_id} {words}", 2)))
+    if offer.max_count is not None:
+        message = (
+            f"max_nodes of {offer.offer_id} is {offer.max_count}, and {len(rented)} are rented"
+        )
+        left = max(0, offer.max_count - len(rented))
+        limits.append(Limit(left, Refusal("max_nodes", message, 3)))
+    unlimited = Limit(math.inf, Refusal("", "", 0))
+    return min(limits, key=lambda limit: limit.count, default=unlimited)

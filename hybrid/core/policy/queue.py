@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hybrid.core.models import Demand, Gang, InstanceState, NodeStatus
-from hybrid.core.policy.market import Market, rented_labels
+from hybrid.core.policy.market import Market, is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Snapshot
-from hybrid.core.policy.room import Axis, Placed, Room, gpus, total, units
+from hybrid.core.policy.room import Axis, Placed, Room, gpus, selector_order, total, units
+
+_LEAVING = (InstanceState.DRAINING, InstanceState.TERMINATING, InstanceState.LOST)
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class Unmet:
     Attributes:
         demand: One request; for a gang, the sum of its bundles.
         count: How many requests (1 for a gang).
-        is_rentable: Some offer could hold it, sold out or not.
+        is_rentable: Some offer could hold it, sold out or not; a gang needs one that could
+            hold every bundle, for it is rented for as a whole.
         is_due: It broke the queue limit by itself.
     """
 
@@ -52,6 +55,7 @@ class Queue:
         breach_since_s: When the limit was first found broken; `None` when it holds.
         is_breach_stable: It has been broken for long enough to spend money.
         breach_code: `queue_wait`, `queue_gpus`, or `""`.
+        is_over_gpus: More GPUs wait than may, whatever `breach_code` says.
     """
 
     axis: Axis
@@ -62,15 +66,18 @@ class Queue:
     breach_since_s: float | None
     is_breach_stable: bool
     breach_code: str
+    is_over_gpus: bool
 
     @classmethod
     def of(cls, snapshot: Snapshot, params: PolicyParams) -> Queue:
         """Return the queue of a snapshot."""
         bundles = [b for gang in snapshot.gangs for b in (*gang.bundles, *units(gang))]
         axis = Axis.of((*snapshot.demands, *bundles))
-        market = Market.of(snapshot, params)
+        market = Market.of(snapshot, params, axis)
         met, unmet = _sort(snapshot, params, free_room(snapshot, axis), market)
-        code = _breach(unmet, params)
+        is_over_gpus = _is_over_gpus(unmet, params)
+        is_due = any(u.is_due for u in unmet if u.is_rentable)
+        code = "queue_wait" if is_due else "queue_gpus" if is_over_gpus else ""
         since_s = None
         if code:
             known = snapshot.breach_since_s
@@ -85,22 +92,29 @@ class Queue:
             is_breach_stable=since_s is not None
             and snapshot.now_s - since_s >= params.stabilisation_s,
             breach_code=code,
+            is_over_gpus=is_over_gpus,
         )
+
+    def may_rent(self, unmet: Unmet) -> bool:
+        """Return whether the work broke the limit: by its own wait, or all by their number."""
+        return unmet.is_rentable and (unmet.is_due or self.is_over_gpus)
 
 
 def free_room(snapshot: Snapshot, axis: Axis) -> Room:
     """Return what is free on nodes, and what joining hosts and booting instances will bring."""
     room = Room(axis)
+    leaving = {i.instance_id for i in snapshot.instances if i.state in _LEAVING}
+    there = set()
     for node in snapshot.nodes:
-        if node.status in (NodeStatus.RUNNING, NodeStatus.IDLE):
+        if node.status is not NodeStatus.DEAD and node.instance_id:
+            there.add(node.instance_id)
+        if node.status in (NodeStatus.RUNNING, NodeStatus.IDLE) and node.instance_id not in leaving:
             room.add(node.available, node.labels, is_cloud=bool(node.instance_id))
     for host in snapshot.hosts:
         if host.is_coming:
             room.add(host.shape, host.labels, is_cloud=False, is_coming=True)
     for instance in snapshot.instances:
-        is_booting = instance.state in (InstanceState.REQUESTED, InstanceState.BOOTING)
-        is_late = instance.deadline_at_s is not None and instance.deadline_at_s <= snapshot.now_s
-        if is_booting and not is_late and not instance.quarantine:
+        if is_coming(instance, now_s=snapshot.now_s) and instance.instance_id not in there:
             labels = rented_labels(instance.offer)
             room.add(instance.offer.shape, labels, is_cloud=True, is_coming=True)
     return room
@@ -108,11 +122,14 @@ def free_room(snapshot: Snapshot, axis: Axis) -> Room:
 
 def _empty_home(snapshot: Snapshot, axis: Axis) -> Room:
     room = Room(axis)
+    there = set()
     for node in snapshot.nodes:
         if node.status is not NodeStatus.DEAD:
+            there.add(node.host)
             room.add(node.total, node.labels, is_cloud=bool(node.instance_id))
     for host in snapshot.hosts:
-        room.add(host.shape, host.labels, is_cloud=False)
+        if host.name not in there:
+            room.add(host.shape, host.labels, is_cloud=False)
     return room
 
 
@@ -127,7 +144,7 @@ def _sort(
         if placed is not None:
             met.append(Met(whole, gang, placed))
         else:
-            is_rentable = all(any(True for _ in market.holding(u)) for u in units(gang))
+            is_rentable = any(True for _ in market.holding(*units(gang)))
             is_due = _is_over(gang.waiting_s, params)
             unmet.append(Unmet(whole, 1, gang, is_rentable, is_due))
     for demand in sorted(snapshot.demands, key=lambda d: _demand_order(d, params)):
@@ -142,14 +159,9 @@ def _sort(
     return met, unmet
 
 
-def _breach(unmet: list[Unmet], params: PolicyParams) -> str:
-    rentable = [u for u in unmet if u.is_rentable]
-    if any(u.is_due for u in rentable):
-        return "queue_wait"
-    waiting = sum(u.gpu_count for u in rentable)
-    if params.pending_gpus is not None and waiting > params.pending_gpus:
-        return "queue_gpus"
-    return ""
+def _is_over_gpus(unmet: list[Unmet], params: PolicyParams) -> bool:
+    waiting = sum(u.gpu_count for u in unmet if u.is_rentable)
+    return params.pending_gpus is not None and waiting > params.pending_gpus
 
 
 def _whole(gang: Gang) -> Demand:
@@ -176,5 +188,6 @@ def _demand_order(demand: Demand, params: PolicyParams) -> tuple[object, ...]:
         -gpus(demand.shape),
         -(demand.waiting_s or 0.0),
         sorted(demand.shape.items()),
-        [[(r.key, r.is_negated, r.values) for r in s] for s in demand.selectors],
+        selector_order(demand.selectors),
+        demand.count,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -11,9 +10,10 @@ from hybrid.core.labels import admits
 from hybrid.core.models import Demand, Gang, Labels, Selector, Shape, Spread
 
 # Ray counts resources in units of 1/10,000; less than half of that is rounding.
-_EPSILON = 5e-5
+_UNITS = 10_000
 
-Vector: TypeAlias = tuple[float, ...]
+Vector: TypeAlias = tuple[int, ...]
+"""Amounts on an axis, in Ray's units: whole numbers, so that sums are exact."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,15 @@ class Axis:
         resources = tuple(sorted(names, key=lambda name: (name != "GPU", name)))
         keys = {r.key for demand in demands for selector in demand.selectors for r in selector}
         least = tuple(min(d.shape.get(name, 0.0) for d in demands) for name in resources)
-        return cls(resources, tuple(sorted(keys)), least)
+        return cls(resources, tuple(sorted(keys)), tuple(map(_units, least)))
 
     def vector(self, shape: Shape) -> Vector:
         """Return `shape` as one number a resource."""
-        return tuple(shape.get(name, 0.0) for name in self.resources)
+        return tuple(_units(shape.get(name, 0.0)) for name in self.resources)
+
+    def amounts(self, vector: Vector) -> dict[str, float]:
+        """Return the shape of a vector."""
+        return {n: v / _UNITS for n, v in zip(self.resources, vector, strict=True)}
 
 
 @dataclass(frozen=True, order=True)
@@ -106,14 +110,24 @@ class Room:
             self._places.clear()
         self._put(place, self.axis.vector(free), count)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more fits anywhere, since full nodes are forgotten."""
+        return not any(self.nodes.values())
+
     def copy(self) -> Room:
         """Return a room that can be changed without changing this one."""
         nodes = {place: dict(free) for place, free in self.nodes.items()}
-        return Room(self.axis, nodes, self._places)
+        return Room(self.axis, nodes, dict(self._places))
 
     def has_space(self, demand: Demand) -> bool:
         """Return whether one such request fits somewhere."""
-        return self._first(self.axis.vector(demand.shape), demand.selectors) is not None
+        need = self.axis.vector(demand.shape)
+        return any(
+            self._fitting(need, place)
+            for selector in demand.selectors or ((),)
+            for place in self._admitting(selector)
+        )
 
     def take(self, demand: Demand, count: int) -> Placed:
         """Place as many of `count` requests as fit, preferred places and home first."""
@@ -129,43 +143,38 @@ class Room:
 
     def take_gang(self, gang: Gang) -> Placed | None:
         """Place all bundles, or change nothing and return `None`."""
-        trial = self.copy()
+        before = {place: dict(free) for place, free in self.nodes.items()}
         placed = Placed()
-        if trial.take_bundles(gang, placed):
-            return None
-        self.nodes = trial.nodes
+        taken: list[_Taken] = []
+        for unit in units(gang):
+            if gang.spread is Spread.STRICT_SPREAD:
+                # A node that has its bundle is kept out of the way of the others.
+                found = self._take_nodes(unit, taken)
+            else:
+                found = self.take(unit, unit.count)
+            if found.count < unit.count:
+                self.nodes = before
+                return None
+            placed.now += found.now
+            placed.coming += found.coming
+        for place, rest, count in taken:
+            self._put(place, rest, count)
         return placed
 
-    def take_bundles(self, gang: Gang, placed: Placed) -> list[Demand]:
-        """Place what fits of a gang's bundles and return the rest."""
-        kept_apart: list[tuple[Place, Vector]] = []
-        left = []
-        for bundle in units(gang):
-            need = self.axis.vector(bundle.shape)
-            found = self._first(need, bundle.selectors)
-            if found is None:
-                left.append(bundle)
-                continue
-            place, free = found
-            placed.add(place, 1)
-            rest = _less(free, need, times=1)
-            self._remove(place, free, 1)
-            if gang.spread is Spread.STRICT_SPREAD:
-                # This node has its bundle: keep it out of the way of the others.
-                kept_apart.append((place, rest))
-            else:
-                self._put(place, rest, 1)
-        for place, rest in kept_apart:
-            self._put(place, rest, 1)
-        return left
-
-    def _first(self, need: Vector, selectors: tuple[Selector, ...]) -> tuple[Place, Vector] | None:
-        for selector in selectors or ((),):
+    def _take_nodes(self, unit: Demand, taken: list[_Taken]) -> Placed:
+        """Place at most one request a node and move those nodes from the room to `taken`."""
+        need = self.axis.vector(unit.shape)
+        placed = Placed()
+        for selector in unit.selectors or ((),):
             for place in self._admitting(selector):
-                fitting = self._fitting(need, place)
-                if fitting:
-                    return place, min(fitting)
-        return None
+                for free in sorted(self._fitting(need, place)):
+                    count = min(self.nodes[place][free], unit.count - placed.count)
+                    if not count:
+                        return placed
+                    self._remove(place, free, count)
+                    taken.append((place, _less(free, need, times=1), count))
+                    placed.add(place, count)
+        return placed
 
     def _admitting(self, selector: Selector) -> list[Place]:
         if selector not in self._places:
@@ -181,7 +190,7 @@ class Room:
         fitting = []
         for free in self.nodes[place]:
             for n, f in zip(need, free):  # noqa: B905 - the hot loop; both follow the axis
-                if n > f + _EPSILON:
+                if n > f:
                     break
             else:
                 fitting.append(free)
@@ -205,7 +214,7 @@ class Room:
             self._put(place, _less(free, need, times=times), nodes)
 
     def _put(self, place: Place, free: Vector, count: int) -> None:
-        if all(f + _EPSILON >= n for n, f in zip(self.axis.least, free, strict=True)):
+        if covers(free, self.axis.least):
             self.nodes[place][free] = self.nodes[place].get(free, 0) + count
 
     def _remove(self, place: Place, free: Vector, count: int) -> None:
@@ -214,15 +223,30 @@ class Room:
             del self.nodes[place][free]
 
 
+_Taken: TypeAlias = tuple[Place, Vector, int]
+"""Nodes set aside: where, what is left on each, and how many."""
+
+
 def units(gang: Gang) -> tuple[Demand, ...]:
-    """Return what must fit on one node each, the largest first.
+    """Return what must fit on one node each, the largest first; equal ones are counted.
 
     A `STRICT_PACK` gang is one unit: the sum of its bundles.
     """
     if gang.spread is Spread.STRICT_PACK:
         return (_sum(gang.bundles),)
-    singles = [b.model_copy(update={"count": 1}) for b in gang.bundles for _ in range(b.count)]
-    return tuple(sorted(singles, key=lambda b: (-gpus(b.shape), sorted(b.shape.items()))))
+    counts: dict[tuple[object, ...], int] = {}
+    first: dict[tuple[object, ...], Demand] = {}
+    for bundle in gang.bundles:
+        key = (tuple(sorted(bundle.shape.items())), selector_order(bundle.selectors))
+        first.setdefault(key, bundle)
+        counts[key] = counts.get(key, 0) + bundle.count
+    order = sorted(counts, key=lambda key: (-gpus(first[key].shape), key))
+    return tuple(first[key].model_copy(update={"count": counts[key]}) for key in order)
+
+
+def selector_order(selectors: tuple[Selector, ...]) -> tuple[object, ...]:
+    """Return a key that sorts selectors, equal only for equal ones."""
+    return tuple(tuple((r.key, r.is_negated, r.values) for r in s) for s in selectors)
 
 
 def gpus(shape: Shape) -> float:
@@ -230,9 +254,17 @@ def gpus(shape: Shape) -> float:
     return shape.get("GPU", 0.0)
 
 
+def covers(free: Vector, need: Vector) -> bool:
+    """Return whether one request fits what is free, both on one axis."""
+    for n, f in zip(need, free):  # noqa: B905, SIM110 - hot; both follow the axis
+        if n > f:
+            return False
+    return True
+
+
 def fits(need: Shape, free: Shape) -> bool:
     """Return whether one request fits what is free."""
-    return all(amount <= free.get(name, 0.0) + _EPSILON for name, amount in need.items())
+    return all(_units(amount) <= _units(free.get(name, 0.0)) for name, amount in need.items())
 
 
 def total(bundles: Iterable[Demand]) -> dict[str, float]:
@@ -252,11 +284,15 @@ def _sum(bundles: tuple[Demand, ...]) -> Demand:
     return Demand(shape=total(bundles), count=1, selectors=(unique,) if unique else ())
 
 
+def _units(amount: float) -> int:
+    # Ray lets a resource go below zero for a moment; there is nothing of it then.
+    return round(amount * _UNITS) if amount > 0 else 0
+
+
 def _times(need: Vector, free: Vector) -> int | None:
     """Return how often `need` fits, at least 1 by contract; `None` if it needs nothing."""
-    ratios = [(f + _EPSILON) / n for n, f in zip(need, free, strict=True) if n > _EPSILON]
-    return math.floor(min(ratios)) if ratios else None
+    return min((f // n for n, f in zip(need, free, strict=True) if n), default=None)
 
 
 def _less(free: Vector, need: Vector, *, times: int) -> Vector:
-    return tuple(max(0.0, round(f - n * times, 4)) for n, f in zip(need, free, strict=True))
+    return tuple(f - n * times for n, f in zip(need, free, strict=True))

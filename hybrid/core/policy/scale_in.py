@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from hybrid.core.labels import admits_any
-from hybrid.core.models import Instance, InstanceState, Node, NodeStatus, Reason
+from hybrid.core.models import Demand, Instance, InstanceState, Node, NodeStatus, Reason
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Drain, Snapshot, Terminate
-from hybrid.core.policy.queue import Queue
-from hybrid.core.policy.room import fits
+from hybrid.core.policy.queue import Met, Queue, Unmet
+from hybrid.core.policy.room import Axis, Room, Vector, fits, units
+from hybrid.core.policy.words import plural
+
+_S = InstanceState
 
 
 def scale_in(snapshot: Snapshot, params: PolicyParams, queue: Queue) -> list[Drain | Terminate]:
@@ -24,19 +28,20 @@ def scale_in(snapshot: Snapshot, params: PolicyParams, queue: Queue) -> list[Dra
     if snapshot.mode.is_in_paused or _is_mass_unhealthy(snapshot, params):
         return []
     blind = {source.name for source in snapshot.blind}
+    old = [
+        (instance, node)
+        for instance, node in _running(snapshot)
+        if f"provider:{instance.offer.provider}" not in blind
+        and _age_s(instance, snapshot) >= min_life_s(instance, snapshot, params)
+    ]
     drains: list[Drain | Terminate] = []
-    for instance, node in _running(snapshot):
-        if f"provider:{instance.offer.provider}" in blind:
-            continue
-        if _age_s(instance, snapshot) < min_life_s(instance, snapshot, params):
-            continue
-        if _is_wanted(node, params, queue):
-            continue
+    wishes = Wishes.of(queue, params)
+    for instance, node in old:
         drain = _drain_idle(instance, node, snapshot, params)
-        if drain is None and params.busy_drain == "come_home":
-            drain = _come_home(instance, node, snapshot, params, queue)
-        if drain is not None:
+        if drain is not None and not wishes.wants(node):
             drains.append(drain)
+    if params.busy_drain == "come_home" and not (queue.unmet or queue.met):
+        drains += _come_home(old, snapshot, params)
     return drains
 
 
@@ -44,6 +49,44 @@ def min_life_s(instance: Instance, snapshot: Snapshot, params: PolicyParams) -> 
     """Return the age before which an instance is not asked to leave, seconds."""
     boot_s = snapshot.boot_s_by_offer.get(instance.offer.offer_id, 0.0)
     return max(params.min_life_s, params.boot_life_ratio * boot_s)
+
+
+@dataclass
+class Wishes:
+    """Waiting work that is young enough for Ray to place it yet.
+
+    Attributes:
+        fresh: One request of each kind; of a gang, its bundles.
+    """
+
+    axis: Axis
+    fresh: tuple[Demand, ...]
+    _known: dict[tuple[Vector, tuple[str, ...]], bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, queue: Queue, params: PolicyParams) -> Wishes:
+        """Return the wishes of a queue."""
+        fresh: list[Demand] = []
+        waiting: list[Met | Unmet] = [*queue.met, *queue.unmet]
+        for work in waiting:
+            waiting_s = work.demand.waiting_s
+            if waiting_s is None or waiting_s < params.placement_grace_s:
+                fresh += units(work.gang) if work.gang else (work.demand,)
+        return cls(queue.axis, tuple(fresh))
+
+    def wants(self, node: Node) -> bool:
+        """Return whether some of the work would fit the node's free capacity."""
+        # Hundreds of idle nodes are mostly equal: each kind is judged once.
+        kind = (
+            self.axis.vector(node.available),
+            tuple(node.labels.get(key, "") for key in self.axis.keys),
+        )
+        if kind not in self._known:
+            self._known[kind] = any(
+                fits(d.shape, node.available) and admits_any(d.selectors, node.labels)
+                for d in self.fresh
+            )
+        return self._known[kind]
 
 
 def _drain_idle(
@@ -73,45 +116,38 @@ def _drain_idle(
 
 
 def _come_home(
-    instance: Instance, node: Node, snapshot: Snapshot, params: PolicyParams, queue: Queue
-) -> Drain | None:
-    """Drain a busy node whose work fits at home, when nothing waits."""
-    if queue.unmet or queue.met or node.status is not NodeStatus.RUNNING:
-        return None
-    used = {k: v - node.available.get(k, 0.0) for k, v in node.total.items()}
-    used = {k: v for k, v in used.items() if v > 0 and k in ("CPU", "GPU")}
-    home = [n for n in snapshot.nodes if not n.instance_id and n.status is not NodeStatus.DEAD]
-    free: dict[str, float] = {}
-    for other in home:
-        for name, amount in other.available.items():
-            free[name] = free.get(name, 0.0) + amount
-    if not home or not fits(used, free):
-        return None
-    return Drain(
-        instance_id=instance.instance_id,
-        is_busy=True,
-        deadline_at_s=snapshot.now_s + params.drain_s,
-        reason=Reason(
-            code="come_home",
-            message="nothing waits and the on-prem nodes have room for the work that runs on it",
-            facts={f"used_{k.lower()}": v for k, v in sorted(used.items())},
-        ),
-    )
+    old: list[tuple[Instance, Node]], snapshot: Snapshot, params: PolicyParams
+) -> Iterator[Drain]:
+    """Drain busy nodes whose work fits at home, each on one home node beside the others.
+
+    On one node, because the work may be a single task that cannot be divided.
+    """
+    busy = [
+        (instance, Demand(shape=_used(node), count=1))
+        for instance, node in old
+        if node.status is NodeStatus.RUNNING
+    ]
+    home = Room(Axis.of(work for _, work in busy))
+    for node in snapshot.nodes:
+        if not node.instance_id and node.status in (NodeStatus.RUNNING, NodeStatus.IDLE):
+            home.add(node.available, node.labels, is_cloud=False)
+    for instance, work in busy:
+        if home.take(work, 1).count:
+            yield Drain(
+                instance_id=instance.instance_id,
+                is_busy=True,
+                deadline_at_s=snapshot.now_s + params.drain_s,
+                reason=Reason(
+                    code="come_home",
+                    message="nothing waits, and an on-prem node has room for the work on it",
+                    facts={f"used_{k.lower()}": v for k, v in sorted(work.shape.items())},
+                ),
+            )
 
 
-def _is_wanted(node: Node, params: PolicyParams, queue: Queue) -> bool:
-    """Return whether waiting work would fit the node's free capacity."""
-    waiting = [m.demand for m in queue.met if m.gang is None]
-    waiting += [b for m in queue.met if m.gang for b in m.gang.bundles]
-    for demand in waiting:
-        is_fresh = demand.waiting_s is None or demand.waiting_s < params.placement_grace_s
-        if (
-            is_fresh
-            and admits_any(demand.selectors, node.labels)
-            and fits(demand.shape, node.available)
-        ):
-            return True
-    return False
+def _used(node: Node) -> dict[str, float]:
+    used = {name: total - node.available.get(name, 0.0) for name, total in node.total.items()}
+    return {k: v for k, v in used.items() if v > 0 and k != "object_store_memory"}
 
 
 def _cap_reached(snapshot: Snapshot) -> Reason | None:
@@ -127,8 +163,8 @@ def _cap_reached(snapshot: Snapshot) -> Reason | None:
                 code=f"budget_{period}",
                 message=(
                     f"${spent:.2f} of ${cap:.2f} for this {period} are spent, and "
-                    f"${used.day_exit_usd:.2f} are kept to bring {used.node_count} rented "
-                    f"nodes home"
+                    f"${used.day_exit_usd:.2f} are kept to bring "
+                    f"{plural(used.node_count, 'rented node')} home"
                 ),
                 facts={
                     "spent_usd": round(spent, 4),
@@ -145,9 +181,9 @@ def _leave_now(
     for instance in sorted(snapshot.instances, key=lambda i: i.instance_id):
         if instance.quarantine:
             continue
-        if instance.state is InstanceState.BOOTING:
+        if instance.state is _S.BOOTING:
             yield Terminate(instance_id=instance.instance_id, reason=reason)
-        elif instance.state is InstanceState.RUNNING:
+        elif instance.state is _S.RUNNING:
             yield Drain(
                 instance_id=instance.instance_id,
                 is_busy=True,
@@ -157,19 +193,38 @@ def _leave_now(
 
 
 def _running(snapshot: Snapshot) -> Iterator[tuple[Instance, Node]]:
-    node_by_instance = {n.instance_id: n for n in snapshot.nodes if n.instance_id}
+    node_by_instance = {
+        node.instance_id: node
+        for node in sorted(snapshot.nodes, key=lambda n: n.node_id)
+        if node.instance_id and node.status is not NodeStatus.DEAD
+    }
     for instance in sorted(snapshot.instances, key=lambda i: i.instance_id):
         node = node_by_instance.get(instance.instance_id)
-        if instance.state is InstanceState.RUNNING and not instance.quarantine and node:
+        if instance.state is _S.RUNNING and not instance.quarantine and node:
             yield instance, node
 
 
 def _is_mass_unhealthy(snapshot: Snapshot, params: PolicyParams) -> bool:
-    """Return whether so many nodes look dead that we may be the ones who see wrongly."""
-    nodes = [n for n in snapshot.nodes if n.instance_id or n.host]
-    live = {i.instance_id for i in snapshot.instances if i.state is InstanceState.RUNNING}
-    bad = [n for n in nodes if n.status is NodeStatus.DEAD and (n.host or n.instance_id in live)]
-    return len(bad) > 1 and len(bad) > params.unhealthy_ratio * len(nodes)
+    """Return whether so many nodes look dead that we may be the ones who see wrongly.
+
+    Counts hosts that were nodes once, and rented instances that should be nodes: those that
+    run, and those given up as dead that the cloud has not ended yet. Ray lists dead nodes for
+    long, so a node that came back is judged by its living entry.
+    """
+    dead = {n.host for n in snapshot.nodes if n.status is NodeStatus.DEAD}
+    alive = {n.host for n in snapshot.nodes if n.status is not NodeStatus.DEAD}
+    hosts = [host.name for host in snapshot.hosts if host.name in dead | alive]
+    bad = [name for name in hosts if name not in alive]
+    nodes = {n.instance_id for n in snapshot.nodes if n.status is not NodeStatus.DEAD}
+    rented = [i.instance_id for i in snapshot.instances if _should_be_node(i)]
+    bad += [instance_id for instance_id in rented if instance_id not in nodes]
+    return len(bad) > 1 and len(bad) > params.unhealthy_ratio * (len(hosts) + len(rented))
+
+
+def _should_be_node(instance: Instance) -> bool:
+    """Return whether an instance is meant to be a node, or ended without being asked to."""
+    has_died = instance.state in (_S.TERMINATING, _S.LOST) and instance.joined_at_s is not None
+    return instance.state is _S.RUNNING or (has_died and not instance.drain_kind)
 
 
 def _age_s(instance: Instance, snapshot: Snapshot) -> float:

@@ -6,21 +6,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hybrid.core.labels import describe
-from hybrid.core.models import Demand, Gang, Offer, Reason
-from hybrid.core.policy.explain import finding_for_met, finding_for_unmet, plural, shape_text
-from hybrid.core.policy.market import rented_labels
+from hybrid.core.models import Gang, Offer, Reason
+from hybrid.core.policy.explain import RAMP, finding_for_met, finding_for_unmet, refusal_of
+from hybrid.core.policy.market import Refusal
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Finding, Launch, Snapshot
 from hybrid.core.policy.queue import Queue, Unmet
-from hybrid.core.policy.room import Placed, Room, gpus
+from hybrid.core.policy.room import Room, gpus, units
+from hybrid.core.policy.words import age_text, number, plural, shape_text
 
 
 @dataclass
 class Wanted:
-    """Unmet demand that may be rented for now, and how much of it is still uncovered."""
+    """Unmet demand that may be rented for now.
+
+    Attributes:
+        left: How much of it is still uncovered.
+        refusal: Why a gang got nothing.
+        is_for_ever: It would get nothing either if nothing else were rented.
+    """
 
     unmet: Unmet
     left: int
+    refusal: Refusal | None = None
+    is_for_ever: bool = False
 
 
 def scale_out(
@@ -40,11 +49,14 @@ def scale_out(
             break
         count = min(step.count, params.launches_per_tick - len(launches))
         launches += _apply(step, count, snapshot, params, queue)
-    left_by_id = {id(want.unmet): want.left for want in wanted}
     findings = [finding_for_met(met) for met in queue.met]
+    want_by_id = {id(want.unmet): want for want in wanted}
     for unmet in queue.unmet:
-        left = left_by_id.get(id(unmet), unmet.count)
-        findings += finding_for_unmet(unmet, left, snapshot, params, queue)
+        want = want_by_id.get(id(unmet)) or Wanted(unmet, unmet.count)
+        refusal, is_for_ever = want.refusal, want.is_for_ever
+        if want.left and refusal is None:
+            refusal, is_for_ever = refusal_of(unmet, snapshot, params, queue)
+        findings += finding_for_unmet(unmet, want.left, refusal, is_for_ever=is_for_ever)
     return launches, findings
 
 
@@ -52,8 +64,7 @@ def _may_rent(unmet: Unmet, snapshot: Snapshot, queue: Queue) -> bool:
     mode = snapshot.mode
     if not queue.is_breach_stable or mode.is_out_paused or mode.is_closing:
         return False
-    # By wait, only what waited too long may rent; by size, the whole queue may.
-    return unmet.is_rentable and (unmet.is_due or queue.breach_code == "queue_gpus")
+    return queue.may_rent(unmet)
 
 
 @dataclass(frozen=True)
@@ -86,16 +97,18 @@ def _best_step(singles: list[Wanted], queue: Queue) -> Step | None:
         order = (offer.rank, offer.usd_per_hour / served, offer.usd_per_hour, offer.offer_id)
         if best is None or order < best[0]:
             same = min(want.left // n for want, n in takes)
-            best = order, Step(offer, queue.market.room_for(offer, max(1, same)), takes)
+            best = order, Step(offer, queue.market.room_for(offer, same), takes)
     return best[1] if best else None
 
 
 def _fill_one(offer: Offer, waiting: list[Wanted], queue: Queue) -> tuple[tuple[Wanted, int], ...]:
     """Return what one empty node of the offer would take."""
     room = Room(queue.axis)
-    room.add(offer.shape, rented_labels(offer), is_cloud=True)
+    room.add(offer.shape, queue.market.labels[offer.offer_id], is_cloud=True)
     takes = []
     for want in waiting:
+        if room.is_full:
+            break
         placed = room.take(want.unmet.demand, want.left)
         if placed.count:
             takes.append((want, placed.count))
@@ -121,30 +134,51 @@ def _launch_gang(
     queue: Queue,
     budget: int,
 ) -> list[Launch]:
-    """Return launches that hold the gang whole, or none."""
+    """Return launches that hold the gang whole, or none and note why."""
     best: tuple[tuple[object, ...], Offer, int] | None = None
-    for offer in queue.market.offers:
+    refusals = []
+    want.is_for_ever = queue.home.copy().take_gang(gang) is None
+    for offer in queue.market.holding(*units(gang)):
         count = _nodes_for(gang, offer, queue)
-        if count is None or count > budget or queue.market.room_for(offer, count) < count:
+        if count <= params.launches_per_tick and queue.market.could_ever(offer, count):
+            want.is_for_ever = False
+        refusal = _gang_refusal(offer, count, params, queue)
+        if refusal is not None:
+            refusals.append(refusal)
             continue
         order = (offer.rank, offer.usd_per_hour * count, offer.offer_id)
         if best is None or order < best[0]:
             best = order, offer, count
     if best is None:
+        want.refusal = max(refusals, key=lambda r: (r.weight, r.message))
         return []
     _, offer, count = best
+    if count > budget:
+        # It comes first in the next tick; a dearer offer would only be quicker by that tick.
+        want.refusal = RAMP
+        return []
     queue.market.take(offer, count)
     want.left = 0
-    reason = _reason(want.unmet, offer, 1, snapshot, params, queue)
+    reason = _reason(want.unmet, offer, count, snapshot, params, queue)
     return [Launch(offer=offer, reason=reason)] * count
 
 
-def _nodes_for(gang: Gang, offer: Offer, queue: Queue) -> int | None:
-    """Return how many empty nodes of the offer hold the gang whole; `None` if none do."""
-    count = sum(bundle.count for bundle in gang.bundles)
-    low, high = 1, count
-    if not _holds(gang, offer, high, queue):
-        return None
+def _gang_refusal(offer: Offer, count: int, params: PolicyParams, queue: Queue) -> Refusal | None:
+    """Return why `count` instances of the offer cannot be had at once, or `None`."""
+    if count > params.launches_per_tick:
+        message = (
+            f"the gang needs {count} of {offer.offer_id} at once, and one tick launches at most "
+            f"{params.launches_per_tick}; raise burst.launches_per_tick to {count}"
+        )
+        return Refusal("gang_too_large", message, 1)
+    if queue.market.room_for(offer, count, is_gang=True) < count:
+        return queue.market.refusal(offer, count)
+    return None
+
+
+def _nodes_for(gang: Gang, offer: Offer, queue: Queue) -> int:
+    """Return how many empty nodes of an offer that holds each bundle hold the gang whole."""
+    low, high = 1, sum(bundle.count for bundle in gang.bundles)
     while low < high:
         middle = (low + high) // 2
         if _holds(gang, offer, middle, queue):
@@ -156,39 +190,58 @@ def _nodes_for(gang: Gang, offer: Offer, queue: Queue) -> int | None:
 
 def _holds(gang: Gang, offer: Offer, count: int, queue: Queue) -> bool:
     room = Room(queue.axis)
-    room.add(offer.shape, rented_labels(offer), is_cloud=True, count=count)
-    return not room.take_bundles(gang, Placed())
+    labels = queue.market.labels[offer.offer_id]
+    room.add(offer.shape, labels, is_cloud=True, count=count)
+    return room.take_gang(gang) is not None
 
 
 def _reason(
     unmet: Unmet,
     offer: Offer,
-    takes: int,
+    count: int,
     snapshot: Snapshot,
     params: PolicyParams,
     queue: Queue,
 ) -> Reason:
-    demand: Demand = unmet.demand
+    """Return why an offer is launched.
+
+    Args:
+        unmet: The work that asks for it first.
+        offer: What is launched.
+        count: For a gang, its instances; otherwise the requests one instance takes.
+        snapshot: What was seen.
+        params: Thresholds.
+        queue: The sorted queue.
+    """
+    demand = unmet.demand
     what = "a gang" if unmet.gang else plural(unmet.count, "request")
-    waited_s = demand.waiting_s or 0.0
-    if queue.breach_code == "queue_wait" and unmet.is_due:
-        limit = f"over the limit of {params.max_wait_s:.0f} s"
+    if unmet.is_due:
+        code, limit = "queue_wait", f"over the limit of {params.max_wait_s:.0f} s"
     else:
-        limit = f"and the queue is over {params.pending_gpus or 0:g} GPUs"
+        pending = number(params.pending_gpus or 0.0)
+        code, limit = "queue_gpus", f"and the queue is over its limit of {pending} GPUs"
+    took = f"one {offer.offer_id} takes {count}"
+    if unmet.gang:
+        verb = "takes" if count == 1 else "take"
+        took = f"{plural(count, 'instance')} of {offer.offer_id} {verb} it"
+    breach_s = 0.0 if queue.breach_since_s is None else snapshot.now_s - queue.breach_since_s
+    facts: dict[str, float | int | str] = {
+        "max_wait_s": params.max_wait_s,
+        "request_count": unmet.count,
+        "unmet_gpu_count": sum(u.gpu_count for u in queue.unmet if u.is_rentable),
+        "takes_count": 1 if unmet.gang else count,
+        "usd_per_hour": offer.usd_per_hour,
+        "breach_s": round(breach_s, 3),
+    }
+    if demand.waiting_s is not None:
+        facts["waiting_s"] = round(demand.waiting_s, 3)
+    if params.pending_gpus is not None:
+        facts["pending_gpus"] = params.pending_gpus
     return Reason(
-        code=queue.breach_code,
+        code=code,
         message=(
             f"{what} for {shape_text(demand.shape)} ({describe(demand.selectors)}) waited "
-            f"{waited_s:.0f} s, {limit}; {offer.offer_id} at ${offer.usd_per_hour:.2f}/h "
-            f"takes {'it' if unmet.gang else takes}"
+            f"{age_text(demand.waiting_s)}, {limit}; {took}, at ${offer.usd_per_hour:.2f}/h each"
         ),
-        facts={
-            "waiting_s": round(waited_s, 3),
-            "max_wait_s": params.max_wait_s,
-            "request_count": unmet.count,
-            "unmet_gpu_count": sum(u.gpu_count for u in queue.unmet if u.is_rentable),
-            "takes_count": takes,
-            "usd_per_hour": offer.usd_per_hour,
-            "breach_s": round(snapshot.now_s - (queue.breach_since_s or snapshot.now_s), 3),
-        },
+        facts=facts,
     )
