@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from hybrid.core.quantity import CountRange, GpuRequest
+from hybrid.settings import Settings, readers
 from tests.settings.writing import load_text, problem
 
 
@@ -135,3 +137,34 @@ def test_a_flag_is_read_from_the_words_people_use(tmp_path: Path, word: str, is_
 
     assert settings.clouds is not None
     assert settings.clouds.pools[0].use_spot is is_spot
+
+
+def test_values_may_also_come_from_python() -> None:
+    settings = Settings.model_validate(
+        {
+            "name": "a",
+            "head": {"cpus": 4, "client_port": False},
+            "ray": {"worker_ports": CountRange(low=20_000, high=29_999)},
+            "onprem": {"hosts": [{"name": "b", "accelerators": GpuRequest("A100", 8)}]},
+            "clouds": {"any_of": [{"infra": "local", "use_spot": True, "usd_per_hour": 2}]},
+            "budget": {"usd_per_day": 20, "gpus": "8"},
+        }
+    )
+
+    assert settings.head.client_port == "off"
+    assert settings.caps.usd_per_day == 20.0
+    assert settings.clouds is not None
+    assert settings.clouds.pools[0].usd_per_hour == 2.0
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1, 10**400, True, None, [], "1e3"])
+def test_no_python_value_becomes_an_amount_by_mistake(value: object) -> None:
+    with pytest.raises(ValueError, match=r"write"):
+        readers.amount(value)
+
+
+@pytest.mark.parametrize("value", [5, 5.0, True, None, [], {}])
+def test_a_python_number_has_no_unit(value: object) -> None:
+    for read in (readers.duration, readers.size, readers.gpus):
+        with pytest.raises(ValueError, match=r"write"):
+            read(value)
