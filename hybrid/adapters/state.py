@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import secrets
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -71,6 +72,27 @@ class StateFolder:
             found = secrets.token_hex(32)
             self._write(path, found)
         return found
+
+    def remembered_port(self, host: str) -> int:
+        """Return a free port on `host`, the same as last time if it is still free."""
+        path = self.path / "api_port"
+        for wanted in (self._read_port(path), 0):
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind((host, wanted))
+                except OSError:
+                    continue
+                port = int(probe.getsockname()[1])
+            self._write(path, str(port))
+            return port
+        raise ConfigError(f"no port is free on {host}; set controller.host or controller.port")
+
+    def _read_port(self, path: Path) -> int:
+        try:
+            return int(path.read_text())
+        except (OSError, ValueError):
+            return 0
 
     def publish(self, facts: Mapping[str, object]) -> None:
         """Say where the controller listens; the command line reads it."""

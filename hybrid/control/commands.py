@@ -203,6 +203,11 @@ class Commands:
         """See `Service.close`."""
         return self.mailbox.ask(lambda: self._close(drain_s, owner))
 
+    def close_now(self, owner: str) -> None:
+        """Begin `down` without waiting for work; for the loop's own thread."""
+        if not self.ledger.mode().is_closing:
+            self._close(0.0, owner)
+
     def _close(self, drain_s: float, owner: str) -> Accepted:
         mode = self.ledger.mode().model_copy(
             update={

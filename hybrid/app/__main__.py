@@ -1,0 +1,178 @@
+"""The controller's process: `python -m hybrid.app run`.
+
+Ray's processes are started before the heavy modules are imported, so that both happen at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hybrid
+from hybrid.adapters.state import AlreadyRunningError, StateFolder
+from hybrid.app.base import LocalBase
+from hybrid.core.errors import ConfigError, HybridError
+from hybrid.settings import Settings, environment, load
+
+if TYPE_CHECKING:
+    from hybrid.control.runner import Outcome, Runner
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_CONFIG = 2
+EXIT_CONFLICT = 4
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a controller until it ends; return its exit code.
+
+    Returns:
+        0 after a clean end, 1 when something of ours could not be ended, 2 for a wrong
+        configuration, 4 when another controller has the cluster. The last line on standard
+        error says why.
+    """
+    parser = argparse.ArgumentParser(prog="python -m hybrid.app", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run the controller in the foreground")
+    run.add_argument("--config", default=None, help="hybrid.yaml; the packaged default if absent")
+    run.add_argument("--state-dir", default=None, help="state folder, over the configuration's")
+    run.add_argument("--closing", action="store_true", help="take the cluster down, then exit")
+    run.add_argument("--pretty", action="store_true", help="log for people instead of JSON")
+    try:
+        return _run(parser.parse_args(argv))
+    except AlreadyRunningError as error:
+        _say(f"Error: {error}")
+        return EXIT_CONFLICT
+    except ConfigError as error:
+        _say(f"Error: {error}")
+        return EXIT_CONFIG
+    except HybridError as error:
+        _say(f"Error: {error}")
+        return EXIT_FAILED
+
+
+def _run(options: argparse.Namespace) -> int:
+    settings = load(Path(options.config) if options.config else None, environment())
+    _check_version(settings)
+    path = Path(options.state_dir) if options.state_dir else settings.state_path
+    state = StateFolder(path.resolve())
+    state.open()
+    base = LocalBase(settings, state)
+    if not options.closing:
+        base.start()
+    try:
+        return _control(settings, state, base, options)
+    except HybridError:
+        if not options.closing and base.is_started_here:
+            # What this run started must not outlive its failure.
+            base.stop()
+        raise
+
+
+def _control(
+    settings: Settings, state: StateFolder, base: LocalBase, options: argparse.Namespace
+) -> int:
+    from hybrid.adapters.clock import SystemClock
+    from hybrid.adapters.ledger import open_ledger, sqlite_url
+    from hybrid.api.server import make_app, serve
+    from hybrid.app.compose import make_controller, make_providers
+    from hybrid.control import log
+    from hybrid.control.guards import missing_providers
+
+    log.configure(is_pretty=options.pretty)
+    clock = SystemClock()
+    ledger = open_ledger(settings.controller.ledger_url or sqlite_url(state.path / "ledger.db"))
+    ledger.acquire(f"{platform.node()}:{os.getpid()}", now_s=clock.now_s())
+    providers = make_providers(
+        settings, state, base.ray_dir, cluster_id=ledger.cluster_id, clock=clock
+    )
+    if problem := missing_providers(ledger, [provider.name for provider in providers]):
+        raise ConfigError(problem)
+    mode = ledger.mode()
+    ledger.set_mode(mode.model_copy(update={"is_closing": options.closing, "close_by_s": None}))
+    port = _port(settings, state)
+    url = f"http://{settings.controller.host}:{port}"
+    controller = make_controller(
+        settings, state, base, ledger=ledger, providers=providers, url=url, clock=clock
+    )
+    controller.runner.loop.start()
+    server = serve(
+        make_app(controller.desk, state.secret("api_token")), settings.controller.host, port
+    )
+    signal.signal(signal.SIGTERM, lambda *_: controller.runner.stop())
+    signal.signal(signal.SIGINT, lambda *_: controller.runner.stop())
+    state.publish(
+        {
+            "pid": os.getpid(),
+            "url": server.url,
+            "cluster": settings.name,
+            "config_path": str(settings.source),
+            "version": hybrid.__version__,
+            "started_at_s": clock.now_s(),
+        }
+    )
+    try:
+        outcome = controller.runner.run()
+    finally:
+        server.stop()
+        state.unpublish()
+    code = _farewell(controller.runner, outcome, base)
+    ledger.close()
+    return code
+
+
+def _farewell(runner: Runner, outcome: Outcome, base: LocalBase) -> int:
+    """Say what is left, if anything; return the exit code."""
+    from hybrid.control.runner import Outcome
+
+    if outcome is Outcome.FENCED:
+        _say("Error: another controller took over this cluster's ledger; this one has stopped")
+        return EXIT_CONFLICT
+    if outcome is Outcome.STOPPED:
+        rented = len(runner.loop.book.all())
+        _say(
+            f"The controller has stopped. The head, {len(base.fleet.hosts())} on-prem hosts and "
+            f"{rented} rented instances go on; rented ones end themselves when their lease is "
+            f"over. `hybrid up` takes over again, `hybrid down` ends everything"
+        )
+        return EXIT_OK
+    if runner.loop.left_behind:
+        _say(f"Error: not everything could be ended: {'; '.join(runner.loop.left_behind)}")
+        return EXIT_FAILED
+    base.clean()
+    return EXIT_OK
+
+
+def _port(settings: Settings, state: StateFolder) -> int:
+    """Return the API's port: the configured one, or a free one that is kept over restarts.
+
+    Kept, because nodes that boot now ask the controller that is there when they are up.
+    """
+    if settings.controller.port != "auto":
+        return int(settings.controller.port)
+    return state.remembered_port(settings.controller.host)
+
+
+def _check_version(settings: Settings) -> None:
+    installed = version("ray")
+    if settings.ray.version not in (None, installed):
+        raise ConfigError(
+            f"{settings.source}: ray.version is {settings.ray.version}, but Ray {installed} is "
+            f"installed here, and every node of a cluster needs the same. Install "
+            f"ray[default]=={settings.ray.version}, or correct ray.version"
+        )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - the starter reads the last line
+
+
+if __name__ == "__main__":
+    sys.exit(main())

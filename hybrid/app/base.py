@@ -1,0 +1,151 @@
+"""The head and the hosts of this machine, startable before anything heavy is imported."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from hybrid.adapters.local_fleet import LocalFleet
+from hybrid.adapters.local_head import LocalHead
+from hybrid.adapters.state import StateFolder
+from hybrid.core.errors import FleetError
+from hybrid.core.models import Labels, Shape
+from hybrid.core.nodeplan import HeadPlan, NodePlan, RayHealth
+from hybrid.settings import Settings
+
+_HEAD_LABELS = {"site": "onprem", "role": "head", "provider": "onprem"}
+
+
+class LocalBase:
+    """Head and hosts, from the settings.
+
+    Attributes:
+        ray_dir: Folder of Ray's own folders: short, since sockets below it have a limit of 107
+            bytes, and the same for the next controller.
+        is_started_here: This process started the head, so it must end it if it fails.
+    """
+
+    def __init__(self, settings: Settings, state: StateFolder) -> None:
+        mark = hashlib.sha256(str(state.path).encode()).hexdigest()[:8]
+        self.ray_token = state.secret("ray_token")
+        self.ray_dir = Path(f"/tmp/hybrid-{os.getuid()}") / mark  # noqa: S108 - see above
+        self.is_started_here = False
+        token_file = state.path / "ray_token"
+        nodes = state.path / "nodes"
+        self.head = LocalHead(
+            _head_plan(settings, self.ray_dir),
+            path=nodes / "head",
+            cluster_id=mark,
+            ray_token_file=token_file,
+        )
+        self.head_address = self.head.address
+        self.dashboard_url = self.head.dashboard_url
+        plans = _host_plans(settings, self.ray_dir, self.head_address)
+        self.fleet = LocalFleet(plans, folder=nodes, cluster_id=mark, ray_token_file=token_file)
+        self.shapes: dict[str, Shape] = {name: plan.resources for name, plan in plans.items()}
+        self.labels: dict[str, Labels] = {name: plan.labels for name, plan in plans.items()}
+
+    def start(self) -> None:
+        """Start what is down, the head and the hosts at the same moment.
+
+        Raises:
+            ConfigError: The configuration asks for what this machine cannot give.
+            FleetError: The head cannot be started.
+        """
+        for stray in self.fleet.strays():
+            self.fleet.leave(stray)
+        self.is_started_here = not self.head.is_alive()
+        self.head.start()
+        for host in self.fleet.hosts():
+            with suppress(FleetError):  # the loop says so and tries again
+                self.fleet.join(host)
+
+    def stop(self) -> list[str]:
+        """End hosts, then the head; return what could not be ended, in words."""
+        left = []
+        for name in (*self.fleet.hosts(), *self.fleet.strays()):
+            try:
+                self.fleet.leave(name)
+            except FleetError as error:
+                left.append(f"host {name}: {error}")
+        try:
+            self.head.stop()
+        except FleetError as error:
+            left.append(f"head: {error}")
+        if not left:
+            self.clean()
+        return left
+
+    def clean(self) -> None:
+        """Remove Ray's folders, which hold nothing once its processes have ended."""
+        shutil.rmtree(self.ray_dir, ignore_errors=True)
+
+
+def _health(settings: Settings) -> RayHealth:
+    health = settings.ray.health
+    return RayHealth(
+        initial_delay_s=health.initial_delay_s,
+        period_s=health.period_s,
+        timeout_s=health.timeout_s,
+        failure_threshold=health.failure_threshold,
+        keepalive_time_s=health.keepalive_time_s,
+        keepalive_timeout_s=health.keepalive_timeout_s,
+    )
+
+
+def _head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
+    head = settings.head
+    return HeadPlan(
+        python=sys.executable,
+        temp_dir=str(ray_dir / "head"),
+        resources=_resources(head.cpus, head.gpus, head.memory_bytes, ""),
+        labels=_HEAD_LABELS,
+        object_store_bytes=settings.ray.object_store_bytes,
+        port=head.port,
+        dashboard_port=head.dashboard_port,
+        client_port=head.client_port,
+        health=_health(settings),
+    )
+
+
+def _host_plans(settings: Settings, ray_dir: Path, head_address: str) -> dict[str, NodePlan]:
+    plans = {}
+    for host in settings.onprem.hosts:
+        gpus = host.accelerators
+        accelerator = gpus.accelerator if gpus else ""
+        short = hashlib.sha256(host.name.encode()).hexdigest()[:8]
+        plans[host.name] = NodePlan(
+            python=sys.executable,
+            temp_dir=str(ray_dir / short),
+            resources=_resources(host.cpus, host.gpu_count, host.memory_bytes, accelerator),
+            labels={
+                "site": "onprem",
+                "provider": "onprem",
+                "hybrid-host": host.name,
+                **({"accelerator": accelerator} if accelerator else {}),
+                **host.labels,
+            },
+            object_store_bytes=settings.ray.object_store_bytes,
+            head_address=head_address,
+            health=_health(settings),
+            are_gpus_logical=True,
+        )
+    return plans
+
+
+def _resources(
+    cpus: int | None, gpus: int, memory_bytes: int | None, accelerator: str
+) -> dict[str, float]:
+    resources: dict[str, float] = {"GPU": gpus}
+    if cpus is not None:
+        resources["CPU"] = cpus
+    if memory_bytes is not None:
+        resources["memory"] = memory_bytes
+    if accelerator and gpus:
+        # As Ray does on a machine with such GPUs: tasks ask for a share of it.
+        resources[f"accelerator_type:{accelerator}"] = 1
+    return resources

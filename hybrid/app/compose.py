@@ -1,0 +1,155 @@
+"""Putting the controller together."""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+from pydantic import ValidationError
+
+import hybrid
+from hybrid.adapters.clock import SystemClock
+from hybrid.adapters.ledger import SqlLedger
+from hybrid.adapters.ray import RayCluster, RayJobs
+from hybrid.adapters.state import StateFolder
+from hybrid.app.base import LocalBase
+from hybrid.app.translate import control_params
+from hybrid.control.act import Actor
+from hybrid.control.base import Base
+from hybrid.control.book import Book
+from hybrid.control.closing import Closer
+from hybrid.control.clouds import Clouds
+from hybrid.control.desk import Desk
+from hybrid.control.finish import Finisher
+from hybrid.control.loop import Loop
+from hybrid.control.mailbox import Mailbox
+from hybrid.control.observe import RayEye, Reconciler
+from hybrid.control.params import ClusterFacts
+from hybrid.control.runner import Runner
+from hybrid.core.ports import Clock, MakeProvider, Provider, ProviderContext
+from hybrid.core.views import ClusterInfo
+from hybrid.jobs.dispatch import Dispatcher
+from hybrid.settings import Settings, dump
+
+
+@dataclass
+class Controller:
+    """A controller, ready to run."""
+
+    runner: Runner
+    desk: Desk
+    ledger: SqlLedger
+
+
+def make_providers(
+    settings: Settings, state: StateFolder, ray_dir: Path, *, cluster_id: str, clock: Clock
+) -> list[Provider]:
+    """Return the configured providers, found by entry point.
+
+    Raises:
+        ConfigError: A provider refuses its settings; the error names the place in the file.
+    """
+    makers = {point.name: point for point in entry_points(group="hybrid.providers")}
+    providers: list[Provider] = []
+    for name in settings.provider_names:
+        folder = state.path / "providers" / name
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        context = ProviderContext(
+            cluster_id=cluster_id,
+            cluster_name=settings.name,
+            state_dir=str(folder),
+            ray_dir=str(ray_dir),
+            clock=clock,
+        )
+        make: MakeProvider = makers[name].load()
+        try:
+            providers.append(make(name, settings.provider_raw(name), context))
+        except ValidationError as error:
+            raise settings.provider_error(name, error) from error
+    return providers
+
+
+def make_controller(
+    settings: Settings,
+    state: StateFolder,
+    base: LocalBase,
+    *,
+    ledger: SqlLedger,
+    providers: Sequence[Provider],
+    url: str,
+    clock: SystemClock,
+) -> Controller:
+    """Return a controller over real adapters; starts nothing."""
+    params = control_params(settings)
+    secret = bytes.fromhex(state.secret("join_secret"))
+    mailbox = Mailbox()
+    cluster = RayCluster(base.head_address, base.ray_token)
+    runner_jobs = RayJobs(base.dashboard_url, base.ray_token, address=base.head_address)
+    book = Book(ledger, clock, params.deadlines)
+    clouds = Clouds(providers, clock)
+    eye = RayEye(cluster, clock)
+    the_base = Base(base.head, base.fleet, clock, shapes=base.shapes, labels=base.labels)
+    facts = ClusterFacts(
+        name=settings.name,
+        cluster_id=ledger.cluster_id,
+        head_address=base.head_address,
+        controller_url=url,
+        ray_version=version("ray"),
+        python_version=platform.python_version(),
+    )
+    actor = Actor(
+        book=book,
+        clouds=clouds,
+        cluster=cluster,
+        clock=clock,
+        params=params,
+        facts=facts,
+        new_id=lambda: f"i-{secrets.token_hex(5)}",
+        secret=secret,
+        rng=random.Random(),
+    )
+    finisher = Finisher(book, clouds, actor, clock, params)
+    jobs = Dispatcher(ledger, runner_jobs, clock)
+    loop = Loop(
+        book=book,
+        base=the_base,
+        clouds=clouds,
+        ray=eye,
+        reconciler=Reconciler(book, clouds, eye, clock, params),
+        actor=actor,
+        finisher=finisher,
+        closer=Closer(book, clouds, actor, finisher, the_base, jobs, clock),
+        jobs=jobs,
+        clock=clock,
+        params=params,
+    )
+    desk = Desk(
+        loop=loop,
+        ledger=ledger,
+        runner=runner_jobs,
+        mailbox=mailbox,
+        clock=clock,
+        ray_token=base.ray_token,
+        secret=secret,
+        new_job_id=lambda: f"job-{secrets.token_hex(5)}",
+        info=ClusterInfo(
+            name=settings.name,
+            cluster_id=ledger.cluster_id,
+            version=hybrid.__version__,
+            ray_version=facts.ray_version,
+            python_version=facts.python_version,
+            head_address=base.head_address,
+            dashboard_url=base.dashboard_url,
+            config_path=str(settings.source),
+            started_at_s=clock.now_s(),
+        ),
+        settings=dump(settings),
+        pid=os.getpid(),
+    )
+    return Controller(Runner(loop, desk, mailbox, clock), desk, ledger)

@@ -1,0 +1,50 @@
+"""Settings as the loop and the policy know them."""
+
+from __future__ import annotations
+
+from hybrid.control.params import ControlParams
+from hybrid.core.lifecycle import Deadlines
+from hybrid.core.policy.params import PolicyParams
+from hybrid.settings import Settings
+
+
+def policy_params(settings: Settings) -> PolicyParams:
+    """Return the policy's thresholds."""
+    burst, idle, drain = settings.burst, settings.idle, settings.drain
+    return PolicyParams(
+        max_wait_s=burst.queue.max_wait_s,
+        pending_gpus=burst.queue.pending_gpus,
+        stabilisation_s=burst.stabilisation_s,
+        launches_per_tick=burst.launches_per_tick,
+        placement_grace_s=burst.placement_grace_s,
+        idle_after_s=idle.after_s,
+        min_life_s=idle.min_life_s,
+        boot_life_ratio=idle.boot_life_ratio,
+        unhealthy_ratio=idle.unhealthy_ratio,
+        drain_s=drain.deadline_s,
+        busy_drain=drain.busy,
+        exit_margin_s=drain.exit_margin_s,
+    )
+
+
+def control_params(settings: Settings) -> ControlParams:
+    """Return the loop's times and limits."""
+    deadlines, reaper, backoff = settings.deadlines, settings.reaper, settings.backoff
+    return ControlParams(
+        tick_s=settings.controller.tick_s,
+        lease_s=settings.lease.length_s,
+        renew_s=settings.lease.renew_s,
+        orphan_grace_s=reaper.orphan_grace_s,
+        miss_count=reaper.missing_after,
+        backoff_base_s=backoff.first_s,
+        backoff_cap_s=backoff.longest_s,
+        deadlines=Deadlines(
+            launch_s=deadlines.launch_s,
+            join_s=deadlines.join_s,
+            idle_drain_s=deadlines.idle_drain_s,
+            terminate_s=deadlines.terminate_s,
+            drain_s=settings.drain.deadline_s,
+        ),
+        caps=settings.caps,
+        policy=policy_params(settings),
+    )

@@ -1,0 +1,88 @@
+"""Running the loop until it is told to stop, is fenced off, or has taken the cluster down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hybrid.control import log
+from hybrid.control.desk import Desk
+from hybrid.control.loop import Loop
+from hybrid.control.mailbox import Mailbox
+from hybrid.core.errors import FencedError, HybridError, LedgerError
+from hybrid.core.ports import Clock
+
+_log = log.get(__name__)
+
+# While it starts, the loop looks more often than later: people are waiting.
+_STARTING_TICK_S = 0.25
+
+
+class Outcome(Enum):
+    """Why the loop ended."""
+
+    CLOSED = "closed"
+    STOPPED = "stopped"
+    FENCED = "fenced"
+
+
+@dataclass
+class Runner:
+    """Ticks the loop, and turns signals into a clean end.
+
+    Attributes:
+        is_stop_asked: Set by `stop`, from a signal handler.
+    """
+
+    loop: Loop
+    desk: Desk
+    mailbox: Mailbox
+    clock: Clock
+    is_stop_asked: bool = field(default=False)
+
+    def stop(self) -> None:
+        """Ask for the end; safe to call from a signal handler.
+
+        A cluster that has not become ready is taken down again; a ready one goes on without
+        its controller.
+        """
+        self.is_stop_asked = True
+        self.mailbox.ring()
+
+    def run(self) -> Outcome:
+        """Tick until the end, and return why it came."""
+        while not self.loop.is_done:
+            if self.is_stop_asked and self.loop.is_ready and not self.loop.mode.is_closing:
+                return Outcome.STOPPED
+            started_s = self.clock.monotonic_s()
+            if self._tick() is Outcome.FENCED:
+                return Outcome.FENCED
+            spent_s = self.clock.monotonic_s() - started_s
+            pause_s = self.loop.params.tick_s if self.loop.is_ready else _STARTING_TICK_S
+            if not self.loop.is_done:
+                self.mailbox.wait(max(0.0, min(pause_s, self.loop.params.tick_s) - spent_s))
+        return Outcome.CLOSED
+
+    def _tick(self) -> Outcome | None:
+        self.desk.tick_started()
+        try:
+            if self.is_stop_asked and not self.loop.is_ready:
+                self.desk.close_now("a signal during the start")
+            self.mailbox.serve()
+            self.loop.tick()
+            self.desk.fault = ""
+            self.desk.publish()
+        except FencedError as error:
+            _log.error("fenced", reason=str(error))
+            return Outcome.FENCED
+        except LedgerError as error:
+            self._fail("ledger_failed", error)
+        except HybridError as error:
+            self._fail("tick_failed", error)
+        return None
+
+    def _fail(self, event: str, error: HybridError) -> None:
+        """Note a failed tick; the next one starts from what is true then."""
+        if self.desk.fault != str(error):
+            _log.error(event, reason=str(error))
+        self.desk.fault = str(error)
