@@ -35,7 +35,7 @@ def _ports_do_not_clash(settings: Settings) -> Iterator[Found]:
     for path, port in zip(_PORTS, ports, strict=True):
         if not isinstance(port, int):
             continue
-        for taken in {RAY_WORKER_PORTS, RAY_WORKER_PORTS if workers == "auto" else workers}:
+        for taken in {RAY_WORKER_PORTS, workers or RAY_WORKER_PORTS}:
             if port in taken:
                 text = f"{port} lies in {taken}, which Ray's workers use"
                 yield path, f"{text}; write one outside, or auto"
@@ -46,7 +46,7 @@ def _ports_do_not_clash(settings: Settings) -> Iterator[Found]:
 
 def _workers_have_ports(settings: Settings) -> Iterator[Found]:
     workers = settings.ray.worker_ports
-    if workers != "auto" and workers.high - workers.low < 99:
+    if workers is not None and workers.high - workers.low < 99:
         text = f"{workers} is too narrow, since every worker of a node needs a port"
         yield ("ray", "worker_ports"), f"{text}; write a range of 100 or more"
 

@@ -18,8 +18,12 @@ def _schema(kind: str, **facts: object) -> WithJsonSchema:
     return WithJsonSchema({"type": kind, **facts})
 
 
-def _size_or_word(value: int | str) -> str:
-    return value if isinstance(value, str) else size_text(value)
+def _size_or_auto(value: int | None) -> str:
+    return "auto" if value is None else size_text(value)
+
+
+def _range_or_auto(value: CountRange | None) -> str:
+    return "auto" if value is None else str(value)
 
 
 def _masked(value: SecretStr) -> str:
@@ -27,7 +31,9 @@ def _masked(value: SecretStr) -> str:
 
 
 _DURATION_TEXT = PlainSerializer(duration_text, return_type=str, when_used="json")
-_SIZE_TEXT = PlainSerializer(_size_or_word, return_type=str, when_used="json")
+_SIZE_TEXT = PlainSerializer(size_text, return_type=str, when_used="json")
+_SIZE_OR_AUTO = PlainSerializer(_size_or_auto, return_type=str, when_used="json")
+_RANGE_OR_AUTO = PlainSerializer(_range_or_auto, return_type=str, when_used="json")
 _TEXT = PlainSerializer(str, return_type=str, when_used="json")
 _MASKED = PlainSerializer(_masked, return_type=str, when_used="json")
 
@@ -58,9 +64,9 @@ PositiveDuration: TypeAlias = Annotated[
 ]
 Size: TypeAlias = Annotated[int, PlainValidator(readers.size), _SIZE_TEXT, WithJsonSchema(_SIZE)]
 StoreSize: TypeAlias = Annotated[
-    int | Literal["auto"],
+    int | None,
     PlainValidator(readers.store_size),
-    _SIZE_TEXT,
+    _SIZE_OR_AUTO,
     WithJsonSchema({"anyOf": [_SIZE, {"const": "auto"}]}),
 ]
 Gpus: TypeAlias = Annotated[
@@ -70,9 +76,9 @@ Gpus: TypeAlias = Annotated[
     _schema("string", pattern="^[A-Za-z][A-Za-z0-9_.-]*(:[0-9]+)?$"),
 ]
 PortRange: TypeAlias = Annotated[
-    CountRange | Literal["auto"],
+    CountRange | None,
     PlainValidator(readers.port_range),
-    _TEXT,
+    _RANGE_OR_AUTO,
     _schema("string", pattern="^([0-9]+[.][.][0-9]+|auto)$"),
 ]
 AutoPort: TypeAlias = Annotated[

@@ -71,7 +71,7 @@ class Ray(Section):
         "`auto` leaves it to Ray, which takes 30 % of the memory for each.",
     )
     worker_ports: PortRange = Field(
-        "auto",
+        None,
         description="Ports of Ray's workers on every node, for a firewall between nodes, such as "
         "20000..29999; `auto` takes any free ones, as nodes that share a machine need.",
     )

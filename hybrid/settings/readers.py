@@ -120,10 +120,10 @@ def size(value: object) -> int:
     return quantity.size_bytes(text(_as_text(value), "a size", "for example 80MB or 16GiB"))
 
 
-def store_size(value: object) -> int | Literal["auto"]:
-    """Read the size of an object store, bytes; `auto` leaves it to Ray."""
+def store_size(value: object) -> int | None:
+    """Read the size of an object store, bytes; `None` for `auto`, which leaves it to Ray."""
     if value == "auto":
-        return "auto"
+        return None
     number = size(value)
     # Ray 2.60 ends with "minimum allowed is 78643200 bytes" (measured).
     if number < 78_643_200:
@@ -139,12 +139,12 @@ def gpus(value: object) -> GpuRequest:
     return quantity.gpu_request(words)
 
 
-def port_range(value: object) -> CountRange | Literal["auto"]:
-    """Read a range of ports; `auto` takes any free ones."""
+def port_range(value: object) -> CountRange | None:
+    """Read a range of ports; `None` for `auto`, which takes any free ones."""
     if isinstance(value, CountRange):
         return value
     if value == "auto":
-        return "auto"
+        return None
     words = text(_as_text(value), "a range", "LOW..HIGH, for example 20000..29999")
     ports = quantity.count_range(words)
     if ports.low not in PORTS or ports.high not in PORTS:

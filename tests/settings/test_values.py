@@ -113,7 +113,7 @@ controller: {host: localhost}
     )
 
     assert settings.ray.version == "2.60"
-    assert settings.ray.object_store_bytes == "auto"
+    assert settings.ray.object_store_bytes is None
     assert settings.ray.worker_ports == CountRange(low=20_000, high=29_999)
     assert settings.head.port == 9_999
     assert settings.head.dashboard_port == 8265
