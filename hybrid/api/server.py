@@ -57,7 +57,7 @@ class ApiServer:
     """A running server.
 
     Attributes:
-        url: Where it listens.
+        url: Where this machine reaches it.
     """
 
     def __init__(self, server: uvicorn.Server, listener: socket.socket, url: str) -> None:
@@ -95,7 +95,8 @@ def serve(app: FastAPI, host: str, port: int) -> ApiServer:
     """
     listener = _listen(host, port)
     bound = listener.getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
+    shown = f"[{here}]" if ":" in here else here
     config = uvicorn.Config(
         app,
         lifespan="off",

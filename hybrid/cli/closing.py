@@ -87,8 +87,9 @@ def _of_folder(state_dir: Path) -> Target:
     config = remains.last_config(state_dir)
     if record is None:
         return Target(state_dir.name, state_dir, config=config)
-    if record.config_path:
-        config = Path(record.config_path)
+    in_force = Path(record.config_path)
+    if record.config_path and (in_force.exists() or config is None):
+        config = in_force
     alive = record if record.is_alive else None
     return Target(record.cluster, state_dir, alive, config)
 

@@ -18,7 +18,7 @@ def report(state_dir: Path, *, ledger_url: str | None = None) -> list[str]:
         state_dir: The cluster's state folder.
         ledger_url: Where its ledger is, when not in the state folder.
     """
-    lines = [f"node {line}" for line in _live_nodes(state_dir)]
+    lines = [f"node {line}" for line in live_nodes(state_dir)]
     rented = _rented(state_dir, ledger_url)
     if rented is None:
         return [*lines, "rented instances: unknown, the ledger cannot be read"]
@@ -52,23 +52,42 @@ def _node_folders(state_dir: Path) -> Iterator[Path]:
         yield from sorted(path.parent for path in state_dir.glob(pattern))
 
 
-def _live_nodes(state_dir: Path) -> list[str]:
-    """Return a line for each node with a live process: its name and process ids."""
-    from hybrid.node.folder import BadFolderError
-    from hybrid.node.stopping import leftovers
+def live_nodes(state_dir: Path) -> list[str]:
+    """Return a line for each node of a cluster with a live process on this machine."""
+    from hybrid.node.folder import BadFolderError, Folder
 
-    found = []
+    name_by_tag: dict[str, str] = {}
+    unknown = []
     for folder in _node_folders(state_dir):
         try:
-            left = leftovers(folder)
+            name_by_tag[Folder(folder).tag()] = folder.name
         except BadFolderError as error:
-            found.append(f"{folder.name}: unknown ({error})")
-            continue
-        if left:
-            pids = ", ".join(str(process.pid) for process in left[:4])
-            more = f" and {len(left) - 4} more" if len(left) > 4 else ""
-            found.append(f"{folder.name}: process {pids}{more}")
-    return found
+            unknown.append(f"{folder.name}: unknown ({error})")
+    if not name_by_tag:
+        return unknown
+    pids_by_name: dict[str, list[int]] = {}
+    for tag, pid in _tagged():
+        if tag in name_by_tag:
+            pids_by_name.setdefault(name_by_tag[tag], []).append(pid)
+    return unknown + [_node_line(name, pids) for name, pids in sorted(pids_by_name.items())]
+
+
+def _tagged() -> Iterator[tuple[str, int]]:
+    """Yield every process that belongs to a node, of whatever cluster, with its mark."""
+    from hybrid.node.environment import TAG
+    from hybrid.node.processes import environment, find_all
+
+    mark = f"{TAG}=".encode()
+    for pid in find_all():
+        for setting in environment(pid):
+            if setting.startswith(mark):
+                yield setting[len(mark) :].decode("utf-8", "replace"), pid
+
+
+def _node_line(name: str, pids: list[int]) -> str:
+    shown = ", ".join(str(pid) for pid in sorted(pids)[:4])
+    more = f" and {len(pids) - 4} more" if len(pids) > 4 else ""
+    return f"{name}: process {shown}{more}"
 
 
 def _rented(state_dir: Path, ledger_url: str | None) -> list[str] | None:

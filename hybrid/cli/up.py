@@ -56,6 +56,7 @@ def up(
     if up_plan.may_rent(settings):
         confirm("Start it?", is_yes=yes)
     controller.make_folder(state_dir)
+    is_fresh = not (remains.is_crashed(state_dir) or remains.live_nodes(state_dir))
     remains.remember_config(state_dir, _file_of(settings))
     _link(settings)
     if foreground:
@@ -64,7 +65,7 @@ def up(
     try:
         record = _wait(settings.name, state_dir, seconds(timeout) or 0.0, started)
     except KeyboardInterrupt:
-        _take_back(started, settings.name)
+        _take_back(started, settings, is_fresh=is_fresh)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     _announce(record)
 
@@ -141,31 +142,62 @@ def _become(config: Path, state_dir: Path) -> None:
     os.execvpe(words[0], words, dict(controller.environment()))  # noqa: S606 - no shell is meant
 
 
-def _take_back(started: Started, name: str) -> None:
-    """End what `up` began, and say what is left, or that nothing is."""
-    from hybrid.cli import controller, remains
-    from hybrid.cli.progress import Progress
-    from hybrid.client import discover
+def _take_back(started: Started, settings: Settings, *, is_fresh: bool) -> None:
+    """End what `up` began, and say what is left, or that nothing is.
 
-    pid = started.process.pid
-    output.say("\nInterrupted: ending what was started. Ctrl-C again leaves it.")
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGTERM)
-    record = discover.read_record(started.state_dir)
-    url = record.url if record is not None and record.pid == pid else None
+    What ran before (`is_fresh` is false) is not ended: only its new controller is.
+    """
+    from hybrid.cli import remains
+
+    output.say("\nInterrupted: ending what was started. Ctrl-C again leaves it as it is.")
     try:
-        with Progress(f"Stopping {name}") as progress:
-            is_gone = controller.wait_until_gone(
-                pid, url, show=progress.show, timeout_s=_STOP_S, process=started.process
-            )
+        is_gone = _end(started, settings.name)
+        if is_gone and is_fresh and remains.report(started.state_dir):
+            # it died so early that it could not take back its own beginnings
+            is_gone = _close(started, settings)
     except KeyboardInterrupt:
-        is_gone = False
+        is_gone = started.process.poll() is not None
     left = remains.report(started.state_dir)
     if not is_gone:
-        left.insert(0, f"the controller: process {pid}, log {started.log_path}")
+        left.insert(0, f"the controller: process {started.process.pid}, log {started.log_path}")
     if left:
-        output.say("Still there:")
-        output.say("\n".join(f"  {line}" for line in left))
-        output.say("`hybrid down` ends them.")
+        output.say("\n".join(["Still there:", *(f"  {line}" for line in left)]))
+        output.say("`hybrid down` ends it.")
     else:
         output.say("Nothing is left.")
+
+
+def _end(started: Started, name: str) -> bool:
+    """Ask the controller to end; whether it did."""
+    from hybrid.cli import controller
+    from hybrid.cli.progress import Progress
+
+    pid = started.process.pid
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    with Progress(f"Stopping {name}") as progress:
+        return controller.wait_until_gone(
+            pid,
+            None,
+            show=progress.show,
+            timeout_s=_STOP_S,
+            process=started.process,
+            state_dir=started.state_dir,
+        )
+
+
+def _close(started: Started, settings: Settings) -> bool:
+    """Run a controller that only closes, to its end; whether it ended."""
+    from hybrid.cli import controller
+    from hybrid.cli.progress import Progress
+
+    closer = controller.start(_file_of(settings), started.state_dir, is_closing=True)
+    with Progress(f"Closing {settings.name}") as progress:
+        return controller.wait_until_gone(
+            closer.process.pid,
+            None,
+            show=progress.show,
+            timeout_s=_STOP_S,
+            process=closer.process,
+            state_dir=started.state_dir,
+        )

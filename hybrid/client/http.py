@@ -192,7 +192,7 @@ def _open(endpoint: Endpoint) -> httpx.Client:
                 "Content-Type": "application/json",
             },
             verify=plain,
-            trust_env=not _is_loopback(parts.hostname),  # a proxy has no business there
+            trust_env=not _is_here(parts.hostname),  # a proxy has no business there
         )
     except (httpx.InvalidURL, ValueError) as error:
         raise ConfigError(
@@ -200,8 +200,9 @@ def _open(endpoint: Endpoint) -> httpx.Client:
         ) from error
 
 
-def _is_loopback(host: str) -> bool:
+def _is_here(host: str) -> bool:
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(host)
     except ValueError:
         return host == "localhost"
+    return address.is_loopback or address.is_unspecified

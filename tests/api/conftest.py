@@ -22,7 +22,7 @@ class Seat:
     def __init__(self) -> None:
         self.service = FakeService()
 
-    def __getattr__(self, name: str) -> Any:  # noqa: D105
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.service, name)
 
 

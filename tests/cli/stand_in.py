@@ -2,7 +2,8 @@
 
 What it does is told by variables: STAND_IN_DIE (exit code, after STAND_IN_SAYS on stderr),
 STAND_IN_START_S and STAND_IN_CLOSE_S (how long it takes), STAND_IN_HANG (never ready),
-STAND_IN_CRASH_ON_CLOSE (dies instead of closing), STAND_IN_DEAF (ignores SIGTERM).
+STAND_IN_CRASH_ON_CLOSE (dies instead of closing), STAND_IN_DEAF (ignores SIGTERM),
+STAND_IN_NODE (starts a node, which SIGTERM leaves and closing ends).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +20,9 @@ from pathlib import Path
 from types import FrameType
 
 from hybrid.api.server import make_app, serve
+from hybrid.node import stopping
+from hybrid.node.environment import TAG
+from hybrid.node.folder import Folder
 from tests.api.fake_service import FakeService
 
 LIFE_S = 120.0
@@ -37,6 +42,27 @@ def main() -> int:
         sys.stderr.write(env.get("STAND_IN_SAYS", "") + "\n")
         return int(env["STAND_IN_DIE"])
     return run(Path(args.state_dir), args.config, is_closing=args.closing)
+
+
+def start_node(state_dir: Path) -> subprocess.Popen[bytes]:
+    """Start a process that looks like a node of the cluster."""
+    folder = state_dir / "nodes" / "gpu-1"
+    folder.mkdir(parents=True)
+    orders: dict[str, object] = {
+        "id": "gpu-1",
+        "cluster_id": f"c-{os.getpid()}",
+        "role": "host",
+        "command": ["true"],
+        "env": {},
+        "temp_dir": f"/tmp/hybrid-test/{os.getpid()}",
+        "ray_token_file": None,
+        "join": None,
+        "boot_delay_s": 0,
+        "lease_file": None,
+    }
+    (folder / "node.json").write_text(json.dumps(orders))
+    env = {TAG: Folder(folder).tag(), "PATH": os.environ["PATH"]}
+    return subprocess.Popen(["sleep", "600"], env=env, start_new_session=True)
 
 
 def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
@@ -65,6 +91,8 @@ def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
         "started_at_s": time.time(),
     }
     (state_dir / "controller.json").write_text(json.dumps(record))
+    if env.get("STAND_IN_NODE") and not is_closing:
+        start_node(state_dir)
     if is_closing:
         service.close(drain_s=0, owner="")
     elif not env.get("STAND_IN_HANG"):
@@ -77,6 +105,8 @@ def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
         if env.get("STAND_IN_CRASH_ON_CLOSE"):
             os._exit(9)
         stop.wait(float(env.get("STAND_IN_CLOSE_S", "0.2")))
+        if env.get("STAND_IN_NODE"):
+            stopping.stop(state_dir / "nodes" / "gpu-1")
     server.stop()
     (state_dir / "controller.json").unlink(missing_ok=True)
     return 0

@@ -15,6 +15,7 @@ import pytest
 
 from hybrid.client import discover
 from tests.cli.conftest import Run
+from tests.cli.stand_in import start_node
 from tests.cli.terminal import Terminal
 from tests.running import dead_pid, write_record
 
@@ -45,27 +46,8 @@ def _no_process_outlives_its_test(home: Path) -> Iterator[None]:
 
 @pytest.fixture
 def stray(home: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process that looks like a node of a cluster whose controller is gone."""
-    folder = home / "lab" / "nodes" / "gpu-1"
-    folder.mkdir(parents=True)
-    orders = {
-        "id": "gpu-1",
-        "cluster_id": f"c-{os.getpid()}",
-        "role": "host",
-        "command": ["true"],
-        "env": {},
-        "temp_dir": f"/tmp/hybrid-test/{os.getpid()}",
-        "ray_token_file": None,
-        "join": None,
-        "boot_delay_s": 0,
-        "lease_file": None,
-    }
-    (folder / "node.json").write_text(json.dumps(orders))
-    from hybrid.node.folder import Folder
-
-    tag = Folder(folder).tag()
-    env = {"HYBRID_NODE_TAG": tag, "PATH": os.environ["PATH"]}
-    process = subprocess.Popen(["sleep", "600"], env=env)
+    """Start a node of a cluster whose controller is gone."""
+    process = start_node(home / "lab")
     yield process
     process.kill()
     process.wait()
@@ -214,12 +196,22 @@ def test_a_stray_node_is_found_without_any_record(
 ) -> None:
     (home / "lab" / "last_config").write_text(str(config))
 
-    shown = start("down", "-y")
+    shown = start("down", "-y", STAND_IN_NODE="1")
 
     assert f"node gpu-1: process {stray.pid}" in shown.out
-    # the stand-in does not end it, and that is not hidden
+    assert "Cluster lab is closed" in shown.out
+    assert shown.code == 0
+    assert stray.wait(timeout=60) != 0
+
+
+def test_what_the_controller_did_not_end_is_not_hidden(
+    start: Run, config: Path, home: Path, stray: subprocess.Popen[bytes]
+) -> None:
+    shown = start("down", str(config), "-y")
+
     assert shown.code == 1
     assert "cluster lab was not closed; this is left" in shown.err
+    assert f"node gpu-1: process {stray.pid}" in shown.err
 
 
 def test_several_leftovers_need_a_name(start: Run, home: Path) -> None:

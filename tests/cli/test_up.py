@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from hybrid.cli.remains import live_nodes
 from hybrid.client import discover
 from tests.cli.conftest import Run
+from tests.cli.stand_in import start_node
 from tests.cli.terminal import Terminal
 
 pytestmark = [
@@ -215,7 +217,35 @@ def test_ctrl_c_takes_back_what_was_started_and_says_what_is_left(
     assert discover.is_alive(pid) is is_deaf
     if is_deaf:
         assert f"the controller: process {pid}" in terminal.text
-        assert "`hybrid down` ends them." in terminal.text
+        assert "`hybrid down` ends it." in terminal.text
+
+
+@pytest.mark.parametrize("was_there", [False, True], ids=["fresh", "taken over"])
+def test_ctrl_c_ends_nodes_it_began_and_spares_those_that_were_there(
+    environment: dict[str, str], tmp_path: Path, home: Path, onprem: str, was_there: bool
+) -> None:
+    env = environment | {"STAND_IN_HANG": "1"}
+    node = None
+    if was_there:
+        node = start_node(home / "lab")
+    else:
+        env["STAND_IN_NODE"] = "1"
+    words = [sys.executable, "-m", "hybrid.cli.main", "up", onprem]
+    with Terminal(words, env=env, cwd=tmp_path) as terminal:
+        terminal.wait_for("starting the head")
+        terminal.type("\x03")
+        code = terminal.finish()
+
+    assert code == 130
+    left = live_nodes(home / "lab")
+    if node is None:
+        assert "Nothing is left." in terminal.text
+        assert left == []
+    else:
+        assert f"node gpu-1: process {node.pid}" in terminal.text
+        assert left == [f"gpu-1: process {node.pid}"]
+        node.kill()
+        node.wait()
 
 
 def test_a_spinner_turns_on_a_terminal_only(
