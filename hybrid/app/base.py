@@ -12,11 +12,12 @@ from pathlib import Path
 from hybrid.adapters.local_fleet import LocalFleet
 from hybrid.adapters.local_head import LocalHead
 from hybrid.adapters.state import StateFolder
-from hybrid.core.errors import FleetError
+from hybrid.core.errors import ConfigError, FleetError
 from hybrid.core.models import Labels, Shape
 from hybrid.core.nodeplan import HeadPlan, NodePlan, RayHealth
 from hybrid.settings import Settings
 
+_NOWHERE = "127.0.0.1:9"
 _HEAD_LABELS = {"site": "onprem", "role": "head", "provider": "onprem"}
 
 
@@ -31,35 +32,36 @@ class LocalBase:
 
     def __init__(self, settings: Settings, state: StateFolder) -> None:
         mark = hashlib.sha256(str(state.path).encode()).hexdigest()[:8]
+        self._settings = settings
+        self._mark = mark
+        self._nodes = state.path / "nodes"
+        self._token_file = state.path / "ray_token"
         self.ray_token = state.secret("ray_token")
         self.ray_dir = Path(f"/tmp/hybrid-{os.getuid()}") / mark  # noqa: S108 - see above
         self.is_started_here = False
-        token_file = state.path / "ray_token"
-        nodes = state.path / "nodes"
         self.head = LocalHead(
+            self._nodes / "head",
             _head_plan(settings, self.ray_dir),
-            path=nodes / "head",
             cluster_id=mark,
-            ray_token_file=token_file,
+            ray_token_file=self._token_file,
         )
-        self.head_address = self.head.address
-        self.dashboard_url = self.head.dashboard_url
-        plans = _host_plans(settings, self.ray_dir, self.head_address)
-        self.fleet = LocalFleet(plans, folder=nodes, cluster_id=mark, ray_token_file=token_file)
-        self.shapes: dict[str, Shape] = {name: plan.resources for name, plan in plans.items()}
-        self.labels: dict[str, Labels] = {name: plan.labels for name, plan in plans.items()}
+        self._look()
 
     def start(self) -> None:
         """Start what is down, the head and the hosts at the same moment.
 
         Raises:
-            ConfigError: The configuration asks for what this machine cannot give.
-            FleetError: The head cannot be started.
+            ConfigError: The head cannot be started with this configuration.
         """
-        for stray in self.fleet.strays():
-            self.fleet.leave(stray)
         self.is_started_here = not self.head.is_alive()
-        self.head.start()
+        try:
+            self.head.start()
+        except FleetError as error:
+            raise ConfigError(str(error)) from error
+        # The head's ports are known from here on, though it does not answer yet.
+        self._look()
+        with suppress(FleetError):
+            self.fleet.leave_removed()
         for host in self.fleet.hosts():
             with suppress(FleetError):  # the loop says so and tries again
                 self.fleet.join(host)
@@ -67,18 +69,34 @@ class LocalBase:
     def stop(self) -> list[str]:
         """End hosts, then the head; return what could not be ended, in words."""
         left = []
-        for name in (*self.fleet.hosts(), *self.fleet.strays()):
+        for name in self.fleet.hosts():
             try:
                 self.fleet.leave(name)
             except FleetError as error:
-                left.append(f"host {name}: {error}")
-        try:
-            self.head.stop()
-        except FleetError as error:
-            left.append(f"head: {error}")
+                left.append(str(error))
+        for end in (self.fleet.leave_removed, self.head.stop):
+            try:
+                end()
+            except FleetError as error:
+                left.append(str(error))
         if not left:
             self.clean()
         return left
+
+    def _look(self) -> None:
+        """Find out where the head is, and plan the hosts accordingly."""
+        try:
+            self.head_address = self.head.address
+            self.dashboard_url = self.head.dashboard_url
+        except FleetError:
+            # It has never been started: nobody answers there, which is the truth.
+            self.head_address, self.dashboard_url = _NOWHERE, f"http://{_NOWHERE}"
+        plans = _host_plans(self._settings, self.ray_dir, self.head_address)
+        self.fleet = LocalFleet(
+            self._nodes, plans, cluster_id=self._mark, ray_token_file=self._token_file
+        )
+        self.shapes: dict[str, Shape] = {name: plan.resources for name, plan in plans.items()}
+        self.labels: dict[str, Labels] = {name: plan.labels for name, plan in plans.items()}
 
     def clean(self) -> None:
         """Remove Ray's folders, which hold nothing once its processes have ended."""

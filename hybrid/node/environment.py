@@ -32,6 +32,7 @@ def node_environment(
     *,
     tag: str,
     ray_token: str,
+    python: str = "",
 ) -> dict[str, str]:
     """Return the environment of `ray start`.
 
@@ -40,6 +41,8 @@ def node_environment(
         settings: From the node's file; `None` takes a variable away.
         tag: What marks every process of the node.
         ray_token: The cluster's token, `""` for none.
+        python: The interpreter that runs Ray. Its folder comes first in PATH, so that `python`
+            and the tools beside it in a job's command are the cluster's, not the system's.
     """
     env = {name: value for name, value in inherited.items() if not _is_dropped(name)}
     for name, value in settings.items():
@@ -47,6 +50,9 @@ def node_environment(
             env.pop(name, None)
         else:
             env[name] = value
+    if "/" in python:
+        folder = python.rpartition("/")[0]
+        env["PATH"] = ":".join([folder, env.get("PATH") or "/usr/local/bin:/usr/bin:/bin"])
     env[TAG] = tag
     # Ray's processes rename themselves and would write over the environment that /proc shows,
     # and with it the tag (measured on Ray 2.60).
