@@ -10,7 +10,7 @@ from hybrid.adapters.local_node import LocalNode
 from hybrid.core.bootstrap import NodePlan, ray_node_command, ray_node_environment
 from hybrid.core.errors import ConfigError, FleetError
 from hybrid.core.ports import HostState, HostStatus
-from hybrid.node.folder import Folder, Phase
+from hybrid.node.folder import BadFolderError, Folder, Phase
 from hybrid.node.stopping import leftovers
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
@@ -78,8 +78,8 @@ class LocalFleet:
             names = [path.name for path in with_orders]
             strange = [name for name in names if name != _RESERVED and name not in self._plans]
             return [name for name in strange if leftovers(self._folder / name)]
-        except OSError as err:
-            raise FleetError(f"cannot read {self._folder}: {err}") from err
+        except (OSError, BadFolderError) as err:
+            raise FleetError(f"cannot tell which hosts run: {err}") from err
 
     def leave_removed(self) -> list[str]:
         """End the hosts that an earlier configuration had; return their names.

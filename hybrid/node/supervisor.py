@@ -55,10 +55,12 @@ class Supervisor:
         self._chooser: PortChooser | None = None  # holds the locks of our ports
 
     def begin(self) -> None:
-        """Take over the process: signals, orphans, pid.json."""
+        """Take over the process: signals, orphans, pid.json, and ports, which callers wait for."""
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         processes.become_subreaper()
         self._say(Phase.BOOTING)
+        with suppress(OSError, NoPortError):  # tried again, and said, when Ray is to start
+            self._command()
 
     def run(self) -> int:
         """Live the node's life and return the exit code: 0 when it was told to end."""
@@ -141,6 +143,7 @@ class Supervisor:
             self._orders.env,
             tag=self._orders.tag,
             ray_token=ray_token,
+            python=command[0],
         )
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         return os.posix_spawnp(
