@@ -34,7 +34,7 @@ def url(request: pytest.FixtureRequest) -> str:
     if request.param == "sqlite":
         return sqlite_url(request.getfixturevalue("sqlite_path"))
     server: PostgresServer = request.getfixturevalue("postgres_server")
-    return server.new_database()
+    return server.new_schema()
 
 
 @pytest.fixture

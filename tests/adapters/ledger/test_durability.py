@@ -99,7 +99,7 @@ def test_events_cannot_be_replaced_in_sqlite(sqlite_path: Path) -> None:
 
 @pytest.mark.postgres
 def test_events_cannot_be_truncated_in_postgresql(postgres_server: PostgresServer) -> None:
-    url = postgres_server.new_database()
+    url = postgres_server.new_schema()
     open_ledger(url).close()
 
     with pytest.raises(sa.exc.DBAPIError, match="append-only"), bare_sql(url) as connection:

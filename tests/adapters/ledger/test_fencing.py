@@ -150,7 +150,7 @@ def test_a_process_paused_between_writes_is_fenced_when_it_wakes(url: str) -> No
 
 HOLD_THE_SEAT = """
     from hybrid.adapters.ledger import store
-    store.WAIT_S = 1
+    store.WAIT_S = 2
     ledger = open_ledger(sys.argv[1])
     ledger.acquire("old", now_s=NOW_S)
     try:
@@ -170,7 +170,7 @@ HOLD_THE_SEAT = """
 def test_postgresql_cuts_a_writer_that_was_paused_inside_a_write(
     postgres_server: PostgresServer,
 ) -> None:
-    url = postgres_server.new_database()
+    url = postgres_server.new_schema()
     with start_program(HOLD_THE_SEAT, url) as old:
         assert line_from(old) == "ready"
         os.kill(old.pid, signal.SIGSTOP)

@@ -52,7 +52,7 @@ def test_an_address_that_is_none_of_ours_is_a_mistake_of_configuration(
 def test_the_short_names_of_postgresql_mean_our_driver(
     postgres_server: PostgresServer, scheme: str
 ) -> None:
-    url = postgres_server.new_database().replace("postgresql+psycopg", scheme)
+    url = postgres_server.new_schema().replace("postgresql+psycopg", scheme)
 
     ledger = open_ledger(url)
 
