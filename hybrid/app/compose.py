@@ -16,6 +16,7 @@ from pydantic import ValidationError
 import hybrid
 from hybrid.adapters.clock import SystemClock
 from hybrid.adapters.ledger import SqlLedger
+from hybrid.adapters.packages import PackageFolder
 from hybrid.adapters.ray import RayCluster, RayJobs
 from hybrid.adapters.state import StateFolder
 from hybrid.app.base import LocalBase
@@ -115,7 +116,9 @@ def make_controller(
         rng=random.Random(),
     )
     finisher = Finisher(book, clouds, actor, clock, params)
-    jobs = Dispatcher(ledger, runner_jobs, clock)
+    packages = PackageFolder(state.path / "packages")
+    packages.keep_only({job.spec.package for job in ledger.jobs(is_live_only=True)})
+    jobs = Dispatcher(ledger, runner_jobs, packages, clock)
     loop = Loop(
         book=book,
         base=the_base,
@@ -133,6 +136,7 @@ def make_controller(
         loop=loop,
         ledger=ledger,
         runner=runner_jobs,
+        packages=packages,
         mailbox=mailbox,
         clock=clock,
         ray_token=base.ray_token,

@@ -11,7 +11,7 @@ from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
 from hybrid.core.errors import HybridError, JobError
 from hybrid.core.models import Event, Instance, InstanceState, Job, JobSpec, JobState, Reason
-from hybrid.core.ports import Clock, DrainKind, JobRunner, Ledger
+from hybrid.core.ports import Clock, DrainKind, JobRunner, Ledger, Packages
 from hybrid.core.views import Accepted, GcView
 from hybrid.jobs.dispatch import ENDED
 
@@ -43,6 +43,7 @@ class Commands:
     loop: Loop
     ledger: Ledger
     runner: JobRunner
+    packages: Packages
     mailbox: Mailbox
     clock: Clock
     ray_token: str
@@ -104,7 +105,7 @@ class Commands:
 
     def upload(self, name: str, content: bytes) -> Accepted:
         """See `Service.upload`."""
-        self.runner.upload(name, content)
+        self.packages.put(name, content)
         return Accepted(message=f"stored {name}", facts={"byte_count": len(content)})
 
     # --- commands -------------------------------------------------------------------------

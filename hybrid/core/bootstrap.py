@@ -55,7 +55,9 @@ def ray_node_command(plan: NodePlan) -> list[str]:
 
 def ray_head_environment(plan: HeadPlan) -> dict[str, str | None]:
     """Return the environment of the head, without secrets; `None` takes a variable away."""
-    return _environment(plan)
+    # Ray fails a job that has waited 15 minutes for resources. How long work may wait is the
+    # policy's business here, and a queue may be longer than that.
+    return _environment(plan) | {"RAY_JOB_START_TIMEOUT_SECONDS": str(_JOB_START_LIMIT_S)}
 
 
 def ray_node_environment(plan: NodePlan) -> dict[str, str | None]:
@@ -67,6 +69,9 @@ def ray_node_environment(plan: NodePlan) -> dict[str, str | None]:
         # Ray refuses more GPUs than this names.
         env["CUDA_VISIBLE_DEVICES"] = None
     return env
+
+
+_JOB_START_LIMIT_S = 365 * 24 * 3600
 
 
 def _start(python: str) -> list[str]:

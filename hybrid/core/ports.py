@@ -223,6 +223,27 @@ class JobRunner(Protocol):
         ...
 
 
+class Packages(Protocol):
+    """Uploaded working directories."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Store a package; a known name changes nothing, since names are made from contents.
+
+        Raises:
+            HybridError: There is no room.
+            JobError: The name cannot be one.
+        """
+        ...
+
+    def get(self, name: str) -> bytes:
+        """Return a package. Raises `JobError` when it is not there."""
+        ...
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget all other packages."""
+        ...
+
+
 class HostState(StrEnum):
     """Where an on-prem host is. There is no verb to terminate one."""
 

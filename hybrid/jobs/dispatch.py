@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import Event, Job, JobState, Node, NodeStatus
 from hybrid.core.policy.room import fits
-from hybrid.core.ports import Clock, JobRunner, JobStatus, Ledger
+from hybrid.core.ports import Clock, JobRunner, JobStatus, Ledger, Packages
 
 _S = JobState
 ENDED = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED})
@@ -26,6 +26,7 @@ class Dispatcher:
 
     ledger: Ledger
     runner: JobRunner
+    packages: Packages
     clock: Clock
     _unknown_since_s: dict[str, float] = field(default_factory=dict)
 
@@ -62,6 +63,9 @@ class Dispatcher:
     def _submit(self, job: Job, nodes: tuple[Node, ...]) -> None:
         selector = entrypoint_selector(job, nodes)
         try:
+            if job.spec.package:
+                # Each time: Ray forgets packages that no job uses, and all of them with its head.
+                self.runner.upload(job.spec.package, self.packages.get(job.spec.package))
             self.runner.submit(job.job_id, job.spec, selector=selector)
         except JobError as error:
             self._move(job, _S.FAILED, str(error))
@@ -93,10 +97,9 @@ class Dispatcher:
     ) -> None:
         now_s = self.clock.now_s()
         changes: dict[str, object] = {"state": state, "state_at_s": now_s, "message": message}
-        if status is not None:
-            changes["started_at_s"] = status.started_at_s or job.started_at_s
-        elif state is _S.RUNNING:
-            changes["started_at_s"] = now_s
+        if state is _S.RUNNING:
+            # Ray's own start time is that of the submission, so the first sight counts.
+            changes["started_at_s"] = (status.started_at_s if status else None) or now_s
         if state in ENDED:
             changes["ended_at_s"] = (status.ended_at_s if status else None) or now_s
         moved = job.model_copy(update=changes)
