@@ -47,7 +47,8 @@ def main() -> int:
         for event in page.events:
             if event.kind in SHOWN:
                 at_s = time.monotonic() - started_s
-                print(f"{at_s:5.0f} s  {SHOWN[event.kind]:7s} {event.subject}  {event.message}")
+                words = event.message or event.kind.replace("_", " ")
+                print(f"{at_s:5.0f} s  {SHOWN[event.kind]:7s} {event.subject}  {words}")
         status = client.status()
         used = {"onprem": 0.0, "cloud": 0.0}
         for node in status.nodes:

@@ -136,7 +136,8 @@ class Offer(Model):
     """An instance type at one place and price.
 
     Attributes:
-        offer_id: Unique and stable: `provider/region/zone/instance_type/market`.
+        offer_id: Unique and stable: `provider/region/zone/instance_type/market`, without the
+            parts that the provider does not have.
         shape: Ray resources of one node of it.
         accelerator: GPU type, or `""` when it has none or only logical ones.
         gpu_count: GPUs of one instance.

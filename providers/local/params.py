@@ -96,7 +96,7 @@ class Pool(_Section):
         market = Market.SPOT if self.use_spot else Market.ON_DEMAND
         instance_type = self.instance_type or self._made_type()
         return Offer(
-            offer_id=f"{provider}/{region}/{zone}/{instance_type}/{market}",
+            offer_id="/".join(filter(None, (provider, region, zone, instance_type, market))),
             provider=provider,
             region=region,
             zone=zone,
