@@ -59,6 +59,10 @@ class Commands:
 
     def submit(self, spec: JobSpec, *, job_id: str = "") -> Job:
         """See `Service.submit`."""
+        # In the loop's thread: two calls with one id must not both find that it is new.
+        return self.mailbox.ask(lambda: self._submit(spec, job_id))
+
+    def _submit(self, spec: JobSpec, job_id: str) -> Job:
         if self.loop.mode.is_closing:
             raise RefusedError("the cluster is going down; no new job is taken")
         known = self.ledger.job(job_id) if job_id else None

@@ -10,7 +10,6 @@ from hybrid.control.present import (
     cost_view,
     demand_views,
     instance_view,
-    job_counts,
     node_views,
 )
 from hybrid.core.models import InstanceState
@@ -22,6 +21,7 @@ from hybrid.core.views import (
     CostView,
     EventsView,
     InstancesView,
+    JobCounts,
     JobsView,
     NodesView,
     PlanView,
@@ -81,7 +81,7 @@ class Desk(Commands):
             demand=demand_views(ray),
             plan=self._plan(),
             budget=BudgetView(caps=loop.params.caps, now=loop.commitment),
-            jobs=job_counts(self.ledger.jobs(limit=10_000)),
+            jobs=JobCounts(**{s.value: n for s, n in self.ledger.job_counts().items()}),
             sources=sources,
             alarms=alarms(
                 instances,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hybrid.core.cost import instance_usd
 from hybrid.core.labels import sites
-from hybrid.core.models import ClusterView, Instance, InstanceState, Job, Node, NodeStatus, Spend
+from hybrid.core.models import ClusterView, Instance, InstanceState, Node, NodeStatus, Spend
 from hybrid.core.policy.plan import Host, Source
 from hybrid.core.ports import HostState, HostStatus
 from hybrid.core.views import (
@@ -17,7 +16,6 @@ from hybrid.core.views import (
     CostView,
     DemandView,
     InstanceView,
-    JobCounts,
     NodeView,
 )
 
@@ -163,11 +161,6 @@ def demand_views(view: ClusterView) -> tuple[DemandView, ...]:
         for bundle in gang.bundles
     ]
     return tuple(sorted(views, key=lambda v: -(v.waiting_s or 0.0)))
-
-
-def job_counts(jobs: Iterable[Job]) -> JobCounts:
-    """Return jobs by state."""
-    return JobCounts(**Counter(job.state.value for job in jobs))
 
 
 def alarms(

@@ -426,6 +426,10 @@ class Ledger(Protocol):
         """Return jobs, newest first; live ones oldest first when `is_live_only`."""
         ...
 
+    def job_counts(self) -> Mapping[JobState, int]:
+        """Return how many jobs are in each state; states without any may be absent."""
+        ...
+
     def save_job(self, job: Job, *events: Event) -> None:
         """Insert or replace a job, with events, in one transaction."""
         ...

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, delete, insert, select, update
+from sqlalchemy import Connection, Select, Table, delete, func, insert, select, update
 
 from hybrid.adapters.ledger import rows, schema
 from hybrid.adapters.ledger.budget import require_caps
 from hybrid.adapters.ledger.store import Store, require_epoch
 from hybrid.core.cost import spend_of
 from hybrid.core.errors import LedgerError
-from hybrid.core.models import Caps, Event, Instance, InstanceState, Job, OfferFailure, Spend
+from hybrid.core.models import (
+    Caps,
+    Event,
+    Instance,
+    InstanceState,
+    Job,
+    JobState,
+    OfferFailure,
+    Spend,
+)
 from hybrid.core.ports import Mode
 
 
@@ -231,6 +240,12 @@ class SqlLedger:
         else:
             query = query.order_by(schema.jobs.c.created_at_s.desc(), schema.jobs.c.job_id.desc())
         return self._models(Job, query, "read the jobs")
+
+    def job_counts(self) -> Mapping[JobState, int]:
+        """See `Ledger.job_counts`."""
+        query = select(schema.jobs.c.state, func.count()).group_by(schema.jobs.c.state)
+        with self._store.reading("count the jobs") as connection:
+            return {JobState(state): count for state, count in connection.execute(query)}
 
     def save_job(self, job: Job, *events: Event) -> None:
         """See `Ledger.save_job`."""

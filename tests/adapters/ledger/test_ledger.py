@@ -312,3 +312,10 @@ def test_every_state_is_live_or_ended(ledger: SqlLedger) -> None:
     live = {instance.state for instance in ledger.live_instances()}
 
     assert set(InstanceState) - live == {InstanceState.TERMINATED, InstanceState.FAILED}
+
+
+def test_job_counts_are_by_state(ledger: SqlLedger) -> None:
+    for number, state in enumerate((JobState.QUEUED, JobState.QUEUED, JobState.FAILED)):
+        ledger.save_job(make_job(f"j-{number}", state=state))
+
+    assert ledger.job_counts() == {JobState.QUEUED: 2, JobState.FAILED: 1}
