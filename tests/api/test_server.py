@@ -193,6 +193,15 @@ def test_an_address_of_another_machine_is_a_config_error(service: FakeService) -
         serve(make_app(service, "t"), "203.0.113.9", 0)
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::1", "localhost"])
+def test_the_url_is_one_that_this_machine_can_use(service: FakeService, host: str) -> None:
+    server = serve(make_app(service, "t"), host, 0)
+
+    assert httpx.get(f"{server.url}/healthz", trust_env=False).status_code == 200
+    assert "0.0.0.0" not in server.url
+    server.stop()
+
+
 def test_stop_frees_the_port_and_may_be_called_twice(service: FakeService) -> None:
     first = serve(make_app(service, "t"), "127.0.0.1", 0)
     port = int(first.url.rsplit(":", 1)[1])
