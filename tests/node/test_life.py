@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from hybrid.node import processes
 from hybrid.node.folder import Folder, Phase
 from hybrid.node.stopping import is_alive, stop
-from tests.node.box import Box, box, is_gone, wait_until
+from tests.node.box import PROGRAM, Box, box, is_gone, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -283,9 +284,7 @@ def test_a_lease_ends_a_node_unless_it_is_renewed(instance: Box, tmp_path: Path)
 
 def test_a_node_lives_without_room_for_its_files(instance: Box) -> None:
     env = {**os.environ, "HYBRID_NODE_TAG": instance.tag}
-    program = instance.call.__globals__["PROGRAM"]
-    limited = ["prlimit", "--fsize=0", "--", "python3", "-P", str(program)]
-    (instance.path / "node.lock").touch()
+    limited = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, "-P", str(PROGRAM)]
 
     done = subprocess.run([*limited, "start", str(instance.path)], env=env, timeout=60)
 
@@ -360,8 +359,7 @@ def test_stop_of_nothing_is_done_and_of_rubbish_is_an_error(instance: Box, tmp_p
 
 
 def test_run_stays_in_the_foreground_and_passes_a_signal_on(instance: Box) -> None:
-    program = str(instance.call.__globals__["PROGRAM"])
-    running = subprocess.Popen(["python3", "-P", program, "run", str(instance.path)])
+    running = subprocess.Popen([sys.executable, "-P", str(PROGRAM), "run", str(instance.path)])
     instance.wait_for(Phase.RUNNING)
     found = instance.everything()
 

@@ -21,11 +21,15 @@ from hybrid.core.ports import Provider
 LIMIT_S = 60.0
 
 
-class Cloud(Protocol):
-    """One account of a cloud, real or emulated, as the contract needs it."""
+class Owner(Protocol):
+    """A cluster that rents."""
 
     cluster_id: str
     controller_url: str
+
+
+class Cloud(Owner, Protocol):
+    """One account of a cloud, real or emulated, as the contract needs it."""
 
     def provider(self, cluster_id: str = "") -> Provider:
         """Return a new provider object, as after a restart; of another cluster if named."""
@@ -44,7 +48,7 @@ class Cloud(Protocol):
         ...
 
 
-def make_spec(cloud: Cloud, *, cluster_id: str = "", expires_in_s: float = 600.0) -> LaunchSpec:
+def make_spec(cloud: Owner, *, cluster_id: str = "", expires_in_s: float = 600.0) -> LaunchSpec:
     instance_id = f"i-{uuid.uuid4().hex[:8]}"
     owner = cluster_id or cloud.cluster_id
     return LaunchSpec(

@@ -256,7 +256,7 @@ def test_stock_runs_out_and_comes_back(cloud: LocalCloud) -> None:
     provider_id = launch(provider, make_spec(cloud))
     assert provider.offers()[0].stock_count == 0
 
-    with pytest.raises(CapacityError, match="local///gpux4-cpux4/on_demand is sold out"):
+    with pytest.raises(CapacityError, match="local/gpux4-cpux4/on_demand is sold out"):
         launch(provider, make_spec(cloud))
 
     end(provider, provider_id)
