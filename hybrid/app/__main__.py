@@ -113,7 +113,7 @@ def _control(
             "pid": os.getpid(),
             "url": server.url,
             "cluster": settings.name,
-            "config_path": str(settings.source),
+            "config_path": str(settings.origin.file or settings.source),
             "version": hybrid.__version__,
             "started_at_s": clock.now_s(),
         }

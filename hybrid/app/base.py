@@ -115,6 +115,11 @@ def _health(settings: Settings) -> RayHealth:
     )
 
 
+def _worker_ports(settings: Settings) -> tuple[int, int] | None:
+    ports = settings.ray.worker_ports
+    return None if ports is None else (ports.low, ports.high)
+
+
 def _head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
     head = settings.head
     return HeadPlan(
@@ -127,6 +132,8 @@ def _head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
         dashboard_port=head.dashboard_port,
         client_port=head.client_port,
         health=_health(settings),
+        worker_ports=_worker_ports(settings),
+        max_shapes=settings.ray.max_shapes,
     )
 
 
@@ -150,6 +157,8 @@ def _host_plans(settings: Settings, ray_dir: Path, head_address: str) -> dict[st
             object_store_bytes=settings.ray.object_store_bytes,
             head_address=head_address,
             health=_health(settings),
+            worker_ports=_worker_ports(settings),
+            max_shapes=settings.ray.max_shapes,
             are_gpus_logical=True,
         )
     return plans

@@ -150,7 +150,7 @@ def make_controller(
             python_version=facts.python_version,
             head_address=base.head_address,
             dashboard_url=base.dashboard_url,
-            config_path=str(settings.source),
+            config_path=str(settings.origin.file or settings.source),
             started_at_s=clock.now_s(),
         ),
         settings=dump(settings),
