@@ -370,6 +370,7 @@ def test_followed_logs_come_piece_by_piece(client: hybrid.Client, lab: Running) 
     assert (first, "".join(pieces)) == ("step 1\n", "step 2 \u6b65\u9aa4\ndone\n")
 
 
+@pytest.mark.slow
 def test_followed_logs_go_on_after_a_restart_with_nothing_twice(
     client: hybrid.Client, lab: Running
 ) -> None:

@@ -83,8 +83,7 @@ def cancel(context: typer.Context, job: JobId, json: Json = False, _cluster: Clu
     if json:
         output.write(client.read(f"jobs/{job}"))
         return
-    is_ended = state.value in ("succeeded", "failed", "cancelled")
-    output.lines([f"{job}: {state.value}" if is_ended else f"{job}: is being ended"])
+    output.lines([f"{job}: {state.value}" if state.is_ended else f"{job}: is being ended"])
 
 
 def print_piece(piece: str) -> None:

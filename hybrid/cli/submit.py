@@ -68,7 +68,10 @@ def submit(
         priority=priority,
     )
     if not (wait or follow):
-        _announce(job, is_json=json)
+        if json:
+            output.write(client.read(f"jobs/{job.id}"))
+        else:
+            _announce(job)
         return
     output.say(f"Submitted {job.id}.")
     try:
@@ -85,14 +88,10 @@ def entrypoint_of(command: list[str]) -> str:
     return command[0] if len(command) == 1 else shlex.join(command)
 
 
-def _announce(job: Job, *, is_json: bool) -> None:
-    details = job.details()
-    if is_json:
-        output.write(details.model_dump_json().encode())
-        return
+def _announce(job: Job) -> None:
     output.lines(
         [
-            f"Submitted {job.id} ({details.state.value}).",
+            f"Submitted {job.id} ({job.status().value}).",
             f"  hybrid logs -f {job.id}",
             f"  hybrid cancel {job.id}",
         ]

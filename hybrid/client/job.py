@@ -13,7 +13,6 @@ from hybrid.client.http import Http
 if TYPE_CHECKING:
     from hybrid.core import models
 
-_ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _POLL_S = (0.2, 0.5, 1.0, 2.0)
 _AWAY_S = 60.0
 """How long the controller may be away (a restart) before a waiting call gives up."""
@@ -64,7 +63,7 @@ class Job:
         state = self.status()
         seen_s = started_s
         polls = 0
-        while state.value not in _ENDED:
+        while not state.is_ended:
             pause_s = _POLL_S[min(polls, len(_POLL_S) - 1)]
             polls += 1
             if timeout is not None:

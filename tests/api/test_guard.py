@@ -53,6 +53,7 @@ def test_the_scheme_may_be_written_in_any_case(server: ApiServer) -> None:
     assert answer.status_code == 200
 
 
+@pytest.mark.slow
 @FUZZ
 @given(token=st.binary(max_size=60))
 def test_no_other_token_opens_the_api(server: ApiServer, token: bytes) -> None:
@@ -154,6 +155,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @FUZZ
 @given(path=st.sampled_from(POSTS), body=st.binary(max_size=200))
 def test_random_bytes_are_refused_with_the_one_shape(
@@ -167,6 +169,7 @@ def test_random_bytes_are_refused_with_the_one_shape(
     assert set(answer.json()["error"]) == {"kind", "message"}
 
 
+@pytest.mark.slow
 @FUZZ
 @given(path=st.sampled_from(POSTS), body=JSON)
 def test_random_json_never_breaks_the_server(http: httpx.Client, path: str, body: object) -> None:

@@ -46,6 +46,7 @@ def test_the_source_is_closed_when_the_reader_goes_away(
     assert service.followers_ended.acquire(timeout=10)
 
 
+@pytest.mark.slow
 def test_the_server_stops_while_somebody_follows(service: FakeService) -> None:
     service.log_gate.clear()
     own_server = start_server(service)
