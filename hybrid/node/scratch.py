@@ -53,12 +53,12 @@ def remove(folder: Path) -> None:
 
 
 def is_ours(folder: Path) -> bool:
-    """Return whether a folder is at least two levels below /tmp/hybrid-..., links resolved."""
-    real = Path(os.path.realpath(folder))
+    """Return whether a folder lies at least two levels below /tmp/hybrid-..., and no link there."""
     parts = folder.parts
-    return (
-        real == folder and len(parts) > 3 and real.parts[:2] == _TMP.parts and _is_named(parts[2])
-    )
+    if len(parts) < 4 or parts[:2] != _TMP.parts or not _is_named(parts[2]):
+        return False
+    # /tmp itself may be a link; nothing below it may.
+    return Path(os.path.realpath(folder)) == Path(os.path.realpath(_TMP), *parts[2:])
 
 
 def _is_named(name: str) -> bool:
