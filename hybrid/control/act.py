@@ -20,15 +20,19 @@ from hybrid.core.errors import (
     InvalidRequestError,
     ProviderError,
     QuotaError,
+    ThrottledError,
 )
 from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Instance, InstanceState, LaunchSpec, Offer, OfferFailure, Reason
 from hybrid.core.policy.market import rented_labels
 from hybrid.core.policy.plan import Drain, Launch, Plan, Terminate
-from hybrid.core.ports import Clock, Cluster, DrainKind
+from hybrid.core.ports import Clock, Cluster, DrainKind, Mode
 
 _S = InstanceState
 _REFUSALS = (CapacityError, QuotaError, InvalidRequestError, AuthError)
+
+# What drains in spite of a pause of scale-in: a hard cap, and a person's own word.
+_PAUSE_PROOF = ("budget_", "operator", "down")
 
 
 def launch_token(cluster_id: str, instance_id: str, attempt: int) -> str:
@@ -45,6 +49,14 @@ def join_token(secret: bytes, instance_id: str, attempt: int) -> str:
     return hmac.new(secret, f"{instance_id}/{attempt}".encode(), hashlib.sha256).hexdigest()
 
 
+def may_drain(mode: Mode, reason: Reason | None) -> bool:
+    """Return whether a drain for this reason may go on under the operator's switches."""
+    if mode.is_dry_run:
+        return False
+    is_pause_proof = reason is not None and reason.code.startswith(_PAUSE_PROOF)
+    return is_pause_proof or not mode.is_in_paused
+
+
 @dataclass
 class Actor:
     """Does what a plan says.
@@ -52,6 +64,7 @@ class Actor:
     Attributes:
         new_id: Makes an instance id never used before.
         secret: Key of the join tokens.
+        _untouched: Intents of this process of which no call can have rented anything.
     """
 
     book: Book
@@ -64,6 +77,7 @@ class Actor:
     secret: bytes
     rng: random.Random
     _retry_at_s: dict[str, float] = field(default_factory=dict)
+    _untouched: set[str] = field(default_factory=set)
 
     def carry_out(self, plan: Plan) -> None:
         """Do the plan's actions, the urgent ones first: what frees money before what costs."""
@@ -72,7 +86,7 @@ class Actor:
                 self._launch(action.offer, action.reason)
             elif isinstance(action, Drain):
                 self._drain(action)
-            else:
+            elif isinstance(action, Terminate):
                 self._terminate(action)
 
     # --- launches -------------------------------------------------------------------------
@@ -84,12 +98,17 @@ class Actor:
             if now_s >= self._retry_at_s.get(instance.instance_id, 0.0):
                 self._call(instance)
 
-    def _launch(self, offer: Offer, reason: Reason) -> None:
+    def _may_launch(self, provider: str) -> bool:
+        """Return whether launches are allowed at this very moment."""
+        # What we cannot list we could not reap either.
+        if not self.clouds.is_listed(provider):
+            return False
         mode = self.book.ledger.mode()
-        if mode.is_out_paused or mode.is_dry_run or mode.is_closing:
-            return
-        if not self.clouds.is_listed(offer.provider):
-            # What we cannot list we could not reap either.
+        return not (mode.is_out_paused or mode.is_dry_run or mode.is_closing)
+
+    def _launch(self, offer: Offer, reason: Reason) -> None:
+        # An offer that failed a moment ago, in this very plan, is not asked ten times more.
+        if self.book.is_resting(offer.offer_id) or not self._may_launch(offer.provider):
             return
         instance = self._intent(offer, reason)
         try:
@@ -100,6 +119,7 @@ class Actor:
                 "launch_capped", offer.offer_id, str(error), cap=error.cap, reason=reason.code
             )
             return
+        self._untouched.add(instance.instance_id)
         self._call(instance)
 
     def _intent(self, offer: Offer, reason: Reason) -> Instance:
@@ -136,32 +156,51 @@ class Actor:
         )
 
     def _call(self, instance: Instance) -> None:
-        mode = self.book.ledger.mode()
         provider = self.clouds.by_name.get(instance.offer.provider)
-        if mode.is_out_paused or mode.is_dry_run or mode.is_closing or provider is None:
-            return
         self._retry_at_s[instance.instance_id] = self.clock.monotonic_s() + self.params.retry_s
         secret = join_token(self.secret, instance.instance_id, instance.spec.attempt)
         self.book.ledger.check_epoch()
+        if provider is None or not self._may_launch(instance.offer.provider):
+            return
         try:
             provider_id = provider.launch(
                 instance.offer, instance.spec, token=instance.token, join_token=secret
             )
         except _REFUSALS as error:
-            self.book.apply(instance, Fact.LAUNCH_REFUSED, problem=str(error))
-            self.offer_failed(instance.offer, error)
+            self._refused(instance, error)
+        except ThrottledError as error:
+            self.book.note(instance, problem=str(error))
         except ProviderError as error:
-            # Throttled, timed out or unknown: it may exist. The row keeps its reservation.
+            # Timed out or unknown: it may exist. The row keeps its reservation.
+            self._untouched.discard(instance.instance_id)
             self.book.note(instance, problem=str(error))
         else:
+            self._untouched.discard(instance.instance_id)
             self.book.apply(instance, Fact.LAUNCH_ACCEPTED, provider_id=provider_id)
         self.clouds.forget_offers(instance.offer.provider)
 
+    def _refused(self, instance: Instance, error: ProviderError) -> None:
+        """Close an intent that was refused, or look for what an earlier call may have made.
+
+        "Nothing was rented" is true of one call. When an earlier one, of this process or of
+        one that crashed, got no answer, only the cloud's lists can tell.
+        """
+        if instance.instance_id in self._untouched:
+            self._untouched.discard(instance.instance_id)
+            self.book.apply(instance, Fact.LAUNCH_REFUSED, problem=str(error))
+        else:
+            problem = f"refused, but an earlier call may have rented it: {error}"
+            self.book.apply(instance, Fact.LAUNCH_OVERDUE, problem=problem)
+        self.offer_failed(instance.offer, error)
+
     def offer_failed(self, offer: Offer, error: ProviderError | str) -> None:
-        """Leave an offer alone for a while, longer each time."""
-        before = next(
-            (f for f in self.book.ledger.failures() if f.offer_id == offer.offer_id), None
-        )
+        """Leave an offer alone for a while, longer each time.
+
+        What fails while the offer rests already was started before: it is the same trouble.
+        """
+        if self.book.is_resting(offer.offer_id):
+            return
+        before = self.book.failure(offer.offer_id)
         count = before.failure_count + 1 if before else 1
         delay_s = backoff_s(
             count,
@@ -176,7 +215,7 @@ class Actor:
             error=type(error).__name__ if isinstance(error, ProviderError) else "JoinError",
             message=str(error),
         )
-        self.book.ledger.save_failure(failure)
+        self.book.save_failure(failure)
         self.book.record(
             "offer_failed",
             offer.offer_id,
@@ -188,10 +227,8 @@ class Actor:
     # --- drains ---------------------------------------------------------------------------
 
     def _drain(self, action: Drain) -> None:
-        mode = self.book.ledger.mode()
-        is_money = action.reason.code.startswith("budget_")
         instance = self.book.get(action.instance_id)
-        if mode.is_dry_run or (mode.is_in_paused and not is_money) or instance is None:
+        if instance is None or not may_drain(self.book.ledger.mode(), action.reason):
             return
         self.start_drain(
             instance,
@@ -225,6 +262,8 @@ class Actor:
         kind = DrainKind(instance.drain_kind or "busy")
         words = instance.drain_reason.message if instance.drain_reason else "drain"
         self.book.ledger.check_epoch()
+        if not may_drain(self.book.ledger.mode(), instance.drain_reason):
+            return
         try:
             reply = self.cluster.drain(
                 instance.node_id,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hybrid.control import log
-from hybrid.core.errors import IllegalTransitionError
+from hybrid.core.errors import IllegalTransitionError, LedgerError
 from hybrid.core.lifecycle import Deadlines, Fact, advance
-from hybrid.core.models import Caps, Event, Instance, InstanceState
+from hybrid.core.models import Caps, Event, Instance, InstanceState, OfferFailure
 from hybrid.core.ports import Clock, Ledger
 
 _log = log.get(__name__)
@@ -16,7 +17,10 @@ _log = log.get(__name__)
 
 @dataclass
 class Book:
-    """Live instances of this tick, in step with the ledger.
+    """Live instances and resting offers, in step with the ledger.
+
+    One writer, so what was read once and written through stays true. After a write that failed
+    nobody knows what the ledger has, so everything is read again.
 
     Attributes:
         ended_count: How many have ended since the start; it grows when spend was booked.
@@ -27,10 +31,16 @@ class Book:
     deadlines: Deadlines
     ended_count: int = 0
     _by_id: dict[str, Instance] = field(default_factory=dict)
+    _failures: dict[str, OfferFailure] = field(default_factory=dict)
+    _is_fresh: bool = False
 
     def read(self) -> None:
-        """Read the live instances anew."""
+        """Make sure that the book says what the ledger says."""
+        if self._is_fresh:
+            return
         self._by_id = {i.instance_id: i for i in self.ledger.live_instances()}
+        self._failures = {f.offer_id: f for f in self.ledger.failures()}
+        self._is_fresh = True
 
     def live(self, *states: InstanceState) -> Iterator[Instance]:
         """Yield live instances, of the given states if any, oldest first.
@@ -54,7 +64,8 @@ class Book:
 
     def add(self, instance: Instance, *, caps: Caps, exit_s: float) -> None:
         """Write an intent; see `Ledger.request`."""
-        self.ledger.request(instance, caps=caps, exit_s=exit_s, now_s=self.clock.now_s())
+        with self._writing():
+            self.ledger.request(instance, caps=caps, exit_s=exit_s, now_s=self.clock.now_s())
         self._by_id[instance.instance_id] = instance
         _log.info(
             "instance_requested",
@@ -105,11 +116,50 @@ class Book:
 
     def record(self, kind: str, subject: str = "", message: str = "", **facts: object) -> None:
         """Append an event that is about no change of state."""
+        self.record_all([self.event(kind, subject, message, **facts)])
+
+    def event(self, kind: str, subject: str = "", message: str = "", **facts: object) -> Event:
+        """Return an event of now, to be recorded with others."""
         now_s = self.clock.now_s()
-        self.ledger.append(
-            Event(at_s=now_s, epoch=0, kind=kind, subject=subject, message=message, facts=facts)
-        )
-        _log.info(kind, subject=subject, reason=message, **facts)
+        return Event(at_s=now_s, epoch=0, kind=kind, subject=subject, message=message, facts=facts)
+
+    def record_all(self, events: Sequence[Event]) -> None:
+        """Append events in one transaction: a thousand nodes that join cost one commit."""
+        if not events:
+            return
+        self.ledger.append(*events)
+        for event in events:
+            _log.info(event.kind, subject=event.subject, reason=event.message, **event.facts)
+
+    # --- offers that rest -----------------------------------------------------------------
+
+    def failures(self) -> tuple[OfferFailure, ...]:
+        """Return offers that failed, also those whose time has passed."""
+        return tuple(self._failures.values())
+
+    def failure(self, offer_id: str) -> OfferFailure | None:
+        """Return the newest failure of an offer."""
+        return self._failures.get(offer_id)
+
+    def is_resting(self, offer_id: str) -> bool:
+        """Return whether the offer is to be left alone now."""
+        failure = self._failures.get(offer_id)
+        return failure is not None and failure.until_s > self.clock.now_s()
+
+    def save_failure(self, failure: OfferFailure) -> None:
+        """Store the newest failure of an offer."""
+        with self._writing():
+            self.ledger.save_failure(failure)
+        self._failures[failure.offer_id] = failure
+
+    def clear_failure(self, offer_id: str) -> None:
+        """Forget an offer's failures after a success."""
+        if offer_id in self._failures:
+            with self._writing():
+                self.ledger.clear_failure(offer_id)
+            del self._failures[offer_id]
+
+    # --- inside ---------------------------------------------------------------------------
 
     def _quarantine(self, instance: Instance, problem: str) -> Instance:
         changed = instance.model_copy(update={"quarantine": problem})
@@ -125,9 +175,19 @@ class Book:
         return changed
 
     def _save(self, instance: Instance, *events: Event) -> None:
-        self.ledger.save(instance, *events)
+        with self._writing():
+            self.ledger.save(instance, *events)
         if instance.is_ended:
             self.ended_count += 1
             self._by_id.pop(instance.instance_id, None)
         else:
             self._by_id[instance.instance_id] = instance
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except LedgerError:
+            # The commit may have happened although its answer was lost.
+            self._is_fresh = False
+            raise

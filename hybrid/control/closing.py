@@ -48,7 +48,7 @@ class Closer:
         blind = [s.name for s in self.clouds.blind()]
         if blind:
             return f"waiting for {', '.join(blind)}: what it still has is unknown"
-        orphans = self.finisher.end_orphans(self.finisher.orphans())
+        orphans = self.finisher.orphans.end(self.finisher.orphans.find())
         if orphans:
             return f"ending {len(orphans)} unknown instances that carry our tags"
         if not is_late and self.book.ledger.jobs(is_live_only=True):

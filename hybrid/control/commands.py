@@ -194,9 +194,9 @@ class Commands:
         loop = self.loop
         loop.clouds.look()
         loop.book.read()
-        items = loop.finisher.orphans()
+        items = loop.finisher.orphans.find()
         if not is_dry_run:
-            items = loop.finisher.end_orphans(items)
+            items = loop.finisher.orphans.end(items)
         return GcView(
             at_s=self.clock.now_s(),
             is_dry_run=is_dry_run,

@@ -15,11 +15,11 @@ from hybrid.control.book import Book
 from hybrid.control.closing import Closer
 from hybrid.control.clouds import Clouds
 from hybrid.control.finish import Finisher
-from hybrid.control.observe import RayEye, Reconciler
+from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
 from hybrid.core.cost import commitment, month_start_s
 from hybrid.core.lifecycle import Fact
-from hybrid.core.models import Commitment, Instance, NodeStatus, Spend
+from hybrid.core.models import Commitment, Instance, InstanceState, NodeStatus, Spend
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.plan import Plan, Snapshot
 from hybrid.core.ports import Clock, Mode
@@ -88,11 +88,13 @@ class Loop:
         if self.mode.is_closing:
             self._close()
             return
+        # What keeps work alive and what frees money comes first: a launch that fails for want
+        # of a ledger must not stop them.
+        self._finish()
+        self._orphans()
         self._decide()
         self.actor.carry_out(self.plan)
         self.actor.retry_launches()
-        self._finish()
-        self._orphans()
         self.phase = "" if self.is_ready else self._starting_phase()
 
     # --- observe --------------------------------------------------------------------------
@@ -106,8 +108,8 @@ class Loop:
         self.clouds.look()
         self.book.read()
         self.ray.look()
-        for instance, fact in self.reconciler.reconcile():
-            self._learn(instance, fact)
+        for change in self.reconciler.reconcile():
+            self._learn(change)
         self._note_nodes()
         self.jobs.step(self.ray.view.nodes, is_ray_up=self.ray.source.is_up)
         if not self.is_ready and self.ray.source.is_up:
@@ -135,11 +137,12 @@ class Loop:
                 self.book.record("node_died", node.node_id, name, **_where(node.labels))
         self._nodes_seen = now
 
-    def _learn(self, instance: Instance, fact: Fact) -> None:
-        if fact is Fact.NODE_JOINED:
+    def _learn(self, change: Change) -> None:
+        instance = change.after
+        if change.fact is Fact.NODE_JOINED:
             self._learn_boot(instance)
-            self.book.ledger.clear_failure(instance.offer.offer_id)
-        if fact is Fact.JOIN_OVERDUE or (fact is Fact.NODE_FAILED and not instance.joined_at_s):
+            self.book.clear_failure(instance.offer.offer_id)
+        if _is_offers_fault(change):
             self.actor.offer_failed(instance.offer, instance.problem)
 
     def _learn_boot(self, instance: Instance) -> None:
@@ -176,7 +179,7 @@ class Loop:
             gangs=self.ray.view.gangs,
             instances=self.book.all(),
             offers=self.clouds.offers(),
-            failures=tuple(self.book.ledger.failures()),
+            failures=self.book.failures(),
             boot_s_by_offer=self.boot_s_by_offer(),
             caps=self.params.caps,
             commitment=self.commitment,
@@ -203,15 +206,16 @@ class Loop:
 
     def _finish(self) -> None:
         nodes = self.ray.node_by_instance()
+        self.finisher.release_expired()
         if not self.mode.is_dry_run:
             self.finisher.drive_drains(nodes, is_ray_up=self.ray.source.is_up)
             self.finisher.drive_terminations()
         self.finisher.renew_leases()
 
     def _orphans(self) -> None:
-        items = self.finisher.orphans()
+        items = self.finisher.orphans.find()
         if not self.mode.is_dry_run:
-            self.finisher.end_orphans(items)
+            self.finisher.orphans.end(items)
 
     def _close(self) -> None:
         self.plan = Plan(summary="The cluster is going down.")
@@ -229,6 +233,15 @@ class Loop:
         there = {n.host for n in self.ray.view.nodes if n.host}
         missing = [name for name in self.base.fleet.hosts() if name not in there]
         return f"waiting for {', '.join(missing)} to join" if missing else "starting"
+
+
+def _is_offers_fault(change: Change) -> bool:
+    """Return whether a rented instance came to nothing, so that its offer should rest."""
+    if change.fact is Fact.LAUNCH_OVERDUE or change.fact is Fact.JOIN_OVERDUE:
+        return True
+    # It was accepted, and it ended or failed before its node ever joined.
+    is_early = change.before.state is InstanceState.BOOTING
+    return is_early and change.fact in (Fact.NODE_FAILED, Fact.GONE, Fact.MISSING)
 
 
 def _where(labels: object) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hybrid.control.book import Book
 from hybrid.control.clouds import Clouds
@@ -32,7 +33,6 @@ class RayEye:
 
     def look(self) -> None:
         """Read Ray; when it does not answer, the view is empty and the source is down."""
-        now_s = self.clock.now_s()
         try:
             view = self.cluster.view()
         except ClusterError as error:
@@ -42,8 +42,9 @@ class RayEye:
                 name="ray", is_up=False, problem=str(error), seen_at_s=self.source.seen_at_s
             )
             return
-        self._backlog, self.view = look(self._backlog, view, now_s=now_s)
-        self.source = Source(name="ray", is_up=True, seen_at_s=now_s)
+        # Ages are durations: by the clock that does not jump.
+        self._backlog, self.view = look(self._backlog, view, now_s=self.clock.monotonic_s())
+        self.source = Source(name="ray", is_up=True, seen_at_s=self.clock.now_s())
 
     def node_by_instance(self) -> Mapping[str, Node]:
         """Return the node of each instance; a living one wins over a dead one."""
@@ -53,6 +54,14 @@ class RayEye:
             if node.instance_id and (before is None or before.status is NodeStatus.DEAD):
                 nodes[node.instance_id] = node
         return nodes
+
+
+class Change(NamedTuple):
+    """A fact that was applied to an instance."""
+
+    before: Instance
+    after: Instance
+    fact: Fact
 
 
 @dataclass
@@ -66,10 +75,10 @@ class Reconciler:
     params: ControlParams
     _absent_since_s: dict[str, float] = field(default_factory=dict)
 
-    def reconcile(self) -> list[tuple[Instance, Fact]]:
+    def reconcile(self) -> list[Change]:
         """Apply every fact about every live instance; return what was applied."""
         nodes = self.ray.node_by_instance()
-        applied: list[tuple[Instance, Fact]] = []
+        applied: list[Change] = []
         for instance in self.book.all():
             sight = self._sight(instance, nodes.get(instance.instance_id))
             applied += self._settle(instance, sight)
@@ -91,7 +100,7 @@ class Reconciler:
         name = instance.offer.provider
         return Sight(
             is_listed=self.clouds.is_listed(name),
-            cloud=self.clouds.find(name, instance.instance_id),
+            cloud=self.clouds.find(name, instance.instance_id, provider_id=instance.provider_id),
             is_ray_up=self.ray.source.is_up,
             node=node,
             node_absent_s=self._absent_s(instance, node),
@@ -104,7 +113,7 @@ class Reconciler:
         now_s = self.clock.monotonic_s()
         return now_s - self._absent_since_s.setdefault(instance.instance_id, now_s)
 
-    def _settle(self, instance: Instance, sight: Sight) -> list[tuple[Instance, Fact]]:
+    def _settle(self, instance: Instance, sight: Sight) -> list[Change]:
         if instance.quarantine:
             return self._settle_quarantined(instance, sight)
         now_s = self.clock.now_s()
@@ -119,17 +128,19 @@ class Reconciler:
             changes: dict[str, object] = {}
             if fact is Fact.NODE_JOINED and sight.node is not None:
                 changes["node_id"] = sight.node.node_id
-            current = self.book.apply(current, fact, problem=problem, **changes)
-            applied.append((current, fact))
+            before = current
+            current = self.book.apply(before, fact, problem=problem, **changes)
+            applied.append(Change(before, current, fact))
             if current.is_ended or current.quarantine:
                 break
         return applied
 
-    def _settle_quarantined(self, instance: Instance, sight: Sight) -> list[tuple[Instance, Fact]]:
+    def _settle_quarantined(self, instance: Instance, sight: Sight) -> list[Change]:
         """Only the cloud's own word ends a quarantine; its lease sees to that word."""
         if sight.cloud is None or sight.cloud.state is not CloudState.GONE:
             return []
-        return [(self.book.apply(instance, Fact.GONE, problem="its lease ended"), Fact.GONE)]
+        gone = self.book.apply(instance, Fact.GONE, problem="the cloud says it is gone")
+        return [Change(instance, gone, Fact.GONE)]
 
 
 def _differences(before: Instance, after: Instance) -> dict[str, object]:

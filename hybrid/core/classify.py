@@ -65,6 +65,9 @@ def classify(
         return Fact.GONE, cloud.problem or "the cloud says it is gone"
     if cloud is not None and instance.state in (_S.REQUESTED, _S.LOST):
         return Fact.FOUND_IN_CLOUD, ""
+    if instance.state is _S.REQUESTED and _is_alive(sight):
+        # It traded its join token: the machine exists, whatever became of the create call.
+        return Fact.LAUNCH_ACCEPTED, "its node is in Ray"
     if cloud is None and _is_proved_absent(instance, sight, now_s, patience):
         return Fact.GONE, "absent from every list for long enough; the cloud never gave it an id"
     if cloud is None and _is_missing(instance, sight, now_s, patience):
@@ -102,16 +105,17 @@ def _is_missing(instance: Instance, sight: Sight, now_s: float, patience: Patien
     """Return whether the instance may be given up as lost: a state that still costs a place."""
     if instance.state not in (_S.BOOTING, _S.RUNNING, _S.DRAINING):
         return False
-    is_alive = sight.node is not None and sight.node.status is not Status.DEAD
-    if not sight.is_listed or not sight.is_ray_up or is_alive:
+    if not sight.is_listed or not sight.is_ray_up or _is_alive(sight):
         return False
     since_s = now_s if instance.missing_since_s is None else instance.missing_since_s
     return instance.missing_count >= patience.miss_count and now_s - since_s >= patience.list_lag_s
 
 
 def _is_proved_absent(instance: Instance, sight: Sight, now_s: float, patience: Patience) -> bool:
-    """Return whether a lost instance without a cloud id can be written off."""
-    if instance.state is not _S.LOST or instance.provider_id or not sight.is_listed:
+    """Return whether an instance that cannot be asked for can be written off."""
+    if instance.state not in (_S.LOST, _S.TERMINATING) or instance.provider_id:
+        return False
+    if not sight.is_listed:
         return False
     since_s = now_s if instance.missing_since_s is None else instance.missing_since_s
     # The create call is repeated until the row is LOST: the last one may have worked.
@@ -123,9 +127,13 @@ def _is_proved_absent(instance: Instance, sight: Sight, now_s: float, patience: 
     )
 
 
+def _is_alive(sight: Sight) -> bool:
+    return sight.node is not None and sight.node.status is not Status.DEAD
+
+
 def _from_node(instance: Instance, sight: Sight, patience: Patience) -> tuple[Fact, str] | None:
-    is_dead = sight.node is not None and sight.node.status is Status.DEAD
-    is_alive = sight.node is not None and not is_dead
+    is_alive = _is_alive(sight)
+    is_dead = sight.node is not None and not is_alive
     problem = sight.cloud.problem if sight.cloud is not None else ""
     if instance.state is _S.BOOTING:
         if is_alive:
@@ -150,9 +158,23 @@ def _from_deadline(instance: Instance, sight: Sight, now_s: float) -> tuple[Fact
     if fact is None or (fact is Fact.JOIN_OVERDUE and not sight.is_ray_up):
         # Nobody can be seen to join while Ray does not answer: unknown, not missing.
         return None
+    if fact is Fact.DRAIN_OVERDUE and instance.drain_kind == "idle":
+        return _from_idle_drain(sight)
     words = {
         Fact.LAUNCH_OVERDUE: "the cloud never confirmed the launch in time",
         Fact.JOIN_OVERDUE: "its node did not join in time",
         Fact.DRAIN_OVERDUE: "the drain's deadline has passed",
     }
     return fact, words[fact]
+
+
+def _from_idle_drain(sight: Sight) -> tuple[Fact, str] | None:
+    """Return what an overdue drain of an idle node means.
+
+    Ray ends an idle node at once, or refuses: only its word says that no work came meanwhile.
+    """
+    if sight.node is None:
+        return None
+    if sight.node.status is Status.DRAINING:
+        return Fact.DRAIN_OVERDUE, "Ray took the drain of the idle node, and it is still there"
+    return Fact.DRAIN_REFUSED, "Ray did not take the drain of the idle node in time"

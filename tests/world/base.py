@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hybrid.core.errors import JobError
+from hybrid.core.errors import ClusterError, FleetError, JobError
 from hybrid.core.models import JobSpec, JobState
 from hybrid.core.ports import HostState, HostStatus, JobStatus
 from tests.world.ray import SimRay
@@ -18,6 +18,7 @@ class SimHead:
     ray: SimRay
     is_up: bool = False
     starts: int = 0
+    stops: int = 0
 
     def start(self) -> None:
         self.starts += 1
@@ -26,6 +27,7 @@ class SimHead:
             self.ray.add({"CPU": 1}, {"site": "onprem", "role": "head"}, is_head=True)
 
     def stop(self) -> None:
+        self.stops += 1
         self.is_up = False
 
     def is_alive(self) -> bool:
@@ -37,54 +39,120 @@ class SimHead:
 
 @dataclass
 class SimFleet:
-    """See `hybrid.core.ports.Fleet`."""
+    """See `hybrid.core.ports.Fleet`.
+
+    Attributes:
+        unreachable: Hosts that nothing can be asked of.
+        slow: Hosts that are joining and not there yet.
+    """
 
     ray: SimRay
     shapes: dict[str, Mapping[str, float]]
     joined: set[str] = field(default_factory=set)
+    unreachable: set[str] = field(default_factory=set)
+    slow: set[str] = field(default_factory=set)
 
     def hosts(self) -> Sequence[str]:
         return list(self.shapes)
 
     def join(self, host: str) -> None:
+        self._reach(host)
         if host not in self.joined:
             self.joined.add(host)
-            labels = {"site": "onprem", "hybrid-host": host}
-            self.ray.add(self.shapes[host], labels, host=host)
+            if host not in self.slow:
+                labels = {"site": "onprem", "hybrid-host": host}
+                self.ray.add(self.shapes[host], labels, host=host)
 
     def leave(self, host: str) -> None:
+        self._reach(host)
         self.joined.discard(host)
 
     def probe(self, host: str) -> HostStatus:
+        self._reach(host)
         state = HostState.JOINED if host in self.joined else HostState.ABSENT
+        if host in self.slow and host in self.joined:
+            state = HostState.JOINING
         return HostStatus(host=host, state=state, shape=self.shapes[host])
+
+    def _reach(self, host: str) -> None:
+        if host in self.unreachable:
+            raise FleetError(f"{host} cannot be reached")
 
 
 @dataclass
 class SimJobs:
-    """See `hybrid.core.ports.JobRunner`."""
+    """See `hybrid.core.ports.JobRunner`.
+
+    Attributes:
+        is_silent: Every call fails.
+        answers_get_lost: Jobs start, and then the answer is lost.
+        starts: How often each job was really started.
+    """
 
     submitted: dict[str, JobSpec] = field(default_factory=dict)
     states: dict[str, JobState] = field(default_factory=dict)
+    selectors: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    starts: dict[str, int] = field(default_factory=dict)
+    stops: list[str] = field(default_factory=list)
+    is_silent: bool = False
+    answers_get_lost: bool = False
 
     def submit(self, job_id: str, spec: JobSpec, *, selector: Mapping[str, str]) -> None:
+        self._reach()
         if spec.entrypoint == "refuse":
             raise JobError("Ray refuses it")
-        self.submitted.setdefault(job_id, spec)
-        self.states.setdefault(job_id, JobState.RUNNING)
+        if job_id not in self.states:
+            self.submitted[job_id] = spec
+            self.selectors[job_id] = selector
+            self.states[job_id] = JobState.RUNNING
+            self.starts[job_id] = self.starts.get(job_id, 0) + 1
+        if self.answers_get_lost:
+            raise ClusterError("the answer was lost")
 
     def statuses(self) -> Mapping[str, JobStatus]:
+        self._reach()
         return {job_id: JobStatus(state=state) for job_id, state in self.states.items()}
 
     def stop(self, job_id: str) -> None:
+        self._reach()
+        self.stops.append(job_id)
         if self.states.get(job_id) is JobState.RUNNING:
             self.states[job_id] = JobState.CANCELLED
 
     def logs(self, job_id: str) -> str:
+        self._reach()
+        if job_id not in self.states:
+            raise JobError(f"Ray does not know job {job_id}")
         return f"output of {job_id}\n"
 
     def follow_logs(self, job_id: str) -> Iterator[str]:
         yield self.logs(job_id)
 
     def upload(self, name: str, content: bytes) -> None:
-        pass
+        self._reach()
+
+    def forget(self) -> None:
+        """The head was restarted: Ray knows no job any more."""
+        self.states.clear()
+
+    def _reach(self) -> None:
+        if self.is_silent:
+            raise ClusterError("the dashboard does not answer")
+
+
+@dataclass
+class SimPackages:
+    """See `hybrid.core.ports.Packages`."""
+
+    stored: dict[str, bytes] = field(default_factory=dict)
+
+    def put(self, name: str, content: bytes) -> None:
+        self.stored[name] = content
+
+    def get(self, name: str) -> bytes:
+        if name not in self.stored:
+            raise JobError(f"{name} is not stored")
+        return self.stored[name]
+
+    def keep_only(self, names: Collection[str]) -> None:
+        self.stored = {k: v for k, v in self.stored.items() if k in names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.core.errors import CapacityError, NotFoundError, ProviderError, TransientError
@@ -12,17 +12,31 @@ from tests.world.clock import VirtualClock
 
 @dataclass
 class Machine:
-    """One rented machine, as the cloud knows it."""
+    """One rented machine, as the cloud knows it.
+
+    Attributes:
+        expires_at_s: The expiry it was told last.
+        lease_end_s: When its own watcher ends it, by the monotonic clock: a jump of a wall
+            clock ends nothing.
+        ended_s: When it is gone, by the monotonic clock.
+        ended_by: `terminate`, `lease` or `cloud`.
+    """
 
     provider_id: str
     token: str
+    join_token: str
     spec: LaunchSpec
     offer: Offer
     launched_at_s: float
+    booted_s: float
     expires_at_s: float
-    ended_at_s: float | None = None
+    lease_end_s: float
+    ended_s: float | None = None
+    ended_by: str = ""
     problem: str = ""
     hidden_lists: int = 0
+    has_joined: bool = False
+    never_joins: bool = False
 
 
 @dataclass
@@ -31,11 +45,17 @@ class SimCloud:
 
     Attributes:
         is_silent: Every call fails with TransientError.
-        launch_faults: What the next launches do: an error to raise before anything is created,
-            or `"lost"`: create, then lose the answer.
+        failing: Names of calls (`list`, `offers`, `terminate`, ...) that fail meanwhile.
+        launch_faults: What the next launches do: an error to raise before anything is created;
+            `"lost"`: create, then lose the answer; `"fails_later"`: accept, then end it with a
+            problem, as Google Cloud does.
         hide_lists: New machines are missing from this many lists.
-        never_joins: Machines never become nodes.
+        never_joins: New machines never become nodes.
         ends_slowly_s: Time from terminate to gone.
+        forgets_ended: Ended machines leave the list at once, and calls for them are NotFound.
+        shares_head_clock: The machines run on the head host, as the `local` provider's do, so
+            its wall clock is theirs; otherwise the cloud's clock is always right.
+        foreign: What other clusters rent in the same account; never listed.
         calls: Names of the calls made, for counting.
     """
 
@@ -46,13 +66,17 @@ class SimCloud:
     boot_s: float = 30.0
     stock: int = 1_000
     is_silent: bool = False
+    failing: set[str] = field(default_factory=set)
     launch_faults: list[ProviderError | str] = field(default_factory=list)
     hide_lists: int = 0
     never_joins: bool = False
     ends_slowly_s: float = 0.0
+    forgets_ended: bool = False
+    shares_head_clock: bool = False
     machines: dict[str, Machine] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
-    hook: Callable[[str], None] = lambda _: None
+
+    # --- the port -------------------------------------------------------------------------
 
     def offers(self) -> Sequence[Offer]:
         self._call("offers")
@@ -61,31 +85,25 @@ class SimCloud:
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         self._call("launch")
         assert spec.tags["hybrid-cluster"] == spec.cluster_id, "created without an owner tag"
+        assert spec.tags["hybrid-instance"] == spec.instance_id, "created without its id"
+        assert int(spec.tags["hybrid-epoch"]) == spec.epoch, "created without its epoch"
         fault = self.launch_faults.pop(0) if self.launch_faults else None
         if isinstance(fault, ProviderError):
             raise fault
-        same = [m for m in self.machines.values() if m.token == token]
-        if same and same[0].spec != spec:
-            raise AssertionError("the same token with other parameters")
-        if not same:
+        machine = next((m for m in self.machines.values() if m.token == token), None)
+        if machine is not None:
+            assert machine.spec == spec, "the same token with other parameters"
+            assert machine.offer == offer, "the same token with another offer"
+        else:
             if self._left() <= 0:
                 raise CapacityError("sold out", provider=self.name, code="NoStock")
-            provider_id = f"m-{len(self.machines) + 1}"
-            now_s = self.clock.now_s()
-            self.machines[provider_id] = Machine(
-                provider_id=provider_id,
-                token=token,
-                spec=spec,
-                offer=offer,
-                launched_at_s=now_s,
-                expires_at_s=spec.expires_at_s,
-                hidden_lists=self.hide_lists,
-            )
-            same = [self.machines[provider_id]]
-        self.hook("launch.done")
+            machine = self.create(offer, spec, token=token, join_token=join_token)
+            if fault == "fails_later":
+                machine.problem = "quota exceeded while creating"
+                self._end(machine, "cloud")
         if fault == "lost":
             raise TransientError("the answer was lost", provider=self.name)
-        return same[0].provider_id
+        return machine.provider_id
 
     def list_instances(self) -> Sequence[CloudInstance]:
         self._call("list")
@@ -94,35 +112,55 @@ class SimCloud:
         for machine in self.machines.values():
             if machine.hidden_lists > 0:
                 machine.hidden_lists -= 1
-                continue
-            seen.append(self._entry(machine))
+            elif self.is_alive(machine) or not self.forgets_ended:
+                seen.append(self._entry(machine))
         return seen
 
     def terminate(self, provider_ids: Collection[str]) -> None:
         self._call("terminate")
-        known = [self.machines[i] for i in provider_ids if i in self.machines]
-        if not known:
-            raise NotFoundError("no such machine", provider=self.name, code="NotFound")
+        known = self._known(provider_ids)
         for machine in known:
-            if machine.ended_at_s is None:
-                machine.ended_at_s = self.clock.now_s() + self.ends_slowly_s
-        self.hook("terminate.done")
+            if machine.ended_s is None:
+                self._end(machine, "terminate", in_s=self.ends_slowly_s)
 
     def extend(self, provider_ids: Collection[str], *, until_s: float) -> None:
         self._call("extend")
-        for provider_id in provider_ids:
-            if provider_id not in self.machines:
-                raise NotFoundError("no such machine", provider=self.name)
-            self.machines[provider_id].expires_at_s = until_s
+        for machine in self._known(provider_ids):
+            machine.expires_at_s = until_s
+            machine.lease_end_s = self._lease_end_s(until_s)
+
+    # --- the world's side -----------------------------------------------------------------
+
+    def create(
+        self, offer: Offer, spec: LaunchSpec, *, token: str = "", join_token: str = ""
+    ) -> Machine:
+        """Make a machine, whoever asked for it."""
+        provider_id = f"{self.name}-m{len(self.machines) + 1}"
+        machine = Machine(
+            provider_id=provider_id,
+            token=token or f"no-token-{provider_id}",
+            join_token=join_token,
+            spec=spec,
+            offer=offer,
+            launched_at_s=self._now_s(),
+            booted_s=self.clock.monotonic_s() + self.boot_s,
+            expires_at_s=spec.expires_at_s,
+            lease_end_s=self._lease_end_s(spec.expires_at_s),
+            hidden_lists=self.hide_lists,
+            never_joins=self.never_joins,
+        )
+        self.machines[provider_id] = machine
+        return machine
 
     def expire(self) -> None:
         """End machines whose lease is over, as their own watchers would."""
+        now_s = self.clock.monotonic_s()
         for machine in self.machines.values():
-            if machine.ended_at_s is None and self.clock.now_s() >= machine.expires_at_s:
-                machine.ended_at_s = machine.expires_at_s
+            if machine.ended_s is None and now_s >= machine.lease_end_s:
+                machine.ended_s, machine.ended_by = machine.lease_end_s, "lease"
 
     def is_alive(self, machine: Machine) -> bool:
-        return machine.ended_at_s is None or machine.ended_at_s > self.clock.now_s()
+        return machine.ended_s is None or machine.ended_s > self.clock.monotonic_s()
 
     def alive(self) -> list[Machine]:
         self.expire()
@@ -130,12 +168,36 @@ class SimCloud:
 
     def booted(self) -> list[Machine]:
         """Machines whose node should be in Ray by now."""
-        now_s = self.clock.now_s()
+        now_s = self.clock.monotonic_s()
         return [
-            m
-            for m in self.alive()
-            if not self.never_joins and not m.problem and now_s - m.launched_at_s >= self.boot_s
+            m for m in self.alive() if not m.never_joins and not m.problem and now_s >= m.booted_s
         ]
+
+    def kill(self, machine: Machine, problem: str = "") -> None:
+        """The cloud ends a machine by itself."""
+        machine.problem = problem
+        self._end(machine, "cloud")
+
+    # --- inside ---------------------------------------------------------------------------
+
+    def _now_s(self) -> float:
+        return self.clock.now_s() if self.shares_head_clock else self.clock.true_s()
+
+    def _lease_end_s(self, until_s: float) -> float:
+        return self.clock.monotonic_s() + until_s - self._now_s()
+
+    def _end(self, machine: Machine, by: str, *, in_s: float = 0.0) -> None:
+        machine.ended_s, machine.ended_by = self.clock.monotonic_s() + in_s, by
+
+    def _known(self, provider_ids: Collection[str]) -> list[Machine]:
+        assert provider_ids, "a call about nothing"
+        assert "" not in provider_ids, "a call about a machine without an id"
+        known = [self.machines[i] for i in provider_ids if i in self.machines]
+        if self.forgets_ended:
+            known = [m for m in known if self.is_alive(m)]
+        if not known:
+            raise NotFoundError("no such machine", provider=self.name, code="NotFound")
+        return known
 
     def _left(self) -> int:
         return self.stock - len(self.alive())
@@ -144,7 +206,7 @@ class SimCloud:
         state = CloudState.RUNNING
         if not self.is_alive(machine):
             state = CloudState.GONE
-        elif machine.ended_at_s is not None:
+        elif machine.ended_s is not None:
             state = CloudState.STOPPING
         return CloudInstance(
             instance_id=machine.spec.instance_id,
@@ -157,6 +219,5 @@ class SimCloud:
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
-        self.hook(name)
-        if self.is_silent:
+        if self.is_silent or name in self.failing:
             raise TransientError("no answer", provider=self.name)

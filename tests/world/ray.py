@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hybrid.core.errors import ClusterError
@@ -15,20 +14,29 @@ from tests.world.clock import VirtualClock
 
 @dataclass
 class Task:
-    """A task: waits, runs on one node, is retried when the node dies."""
+    """A task: waits, runs on one node, is retried when the node dies.
+
+    Attributes:
+        ends_s: When it is done, by the monotonic clock.
+    """
 
     shape: Shape
     lasts_s: float
     selectors: tuple[Selector, ...] = ()
     node_id: str = ""
-    ends_at_s: float = 0.0
+    ends_s: float = 0.0
     is_done: bool = False
     deaths: int = 0
 
 
 @dataclass
 class SimNode:
-    """A raylet."""
+    """A raylet.
+
+    Attributes:
+        idle_since_s: By the monotonic clock.
+        deadline_s: When a drain of it is over, by the monotonic clock.
+    """
 
     node_id: str
     instance_id: str
@@ -37,20 +45,31 @@ class SimNode:
     total: Shape
     idle_since_s: float
     is_draining: bool = False
+    deadline_s: float | None = None
     is_dead: bool = False
     is_head: bool = False
 
 
 @dataclass
 class SimRay:
-    """See `hybrid.core.ports.Cluster`."""
+    """See `hybrid.core.ports.Cluster`.
+
+    Attributes:
+        is_silent: Every call fails with ClusterError.
+        is_deaf: Only drains fail.
+        answers_get_lost: Drains work, and then their answer is lost.
+        drains: (instance, kind) of each drain that was asked for.
+        killed_busy: Instances whose machine ended while work ran on them.
+    """
 
     clock: VirtualClock
     nodes: dict[str, SimNode] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
     is_silent: bool = False
+    is_deaf: bool = False
+    answers_get_lost: bool = False
+    drains: list[tuple[str, str]] = field(default_factory=list)
     killed_busy: list[str] = field(default_factory=list)
-    hook: Callable[[str], None] = lambda _: None
 
     def add(
         self,
@@ -67,7 +86,7 @@ class SimRay:
             host=host,
             labels=labels,
             total=shape,
-            idle_since_s=self.clock.now_s(),
+            idle_since_s=self.clock.monotonic_s(),
             is_head=is_head,
         )
         self.nodes[node.node_id] = node
@@ -81,27 +100,26 @@ class SimRay:
     def kill(self, node: SimNode) -> None:
         """The node dies at once; its tasks wait again."""
         node.is_dead = True
-        for task in self._on(node):
+        for task in self.on(node):
             task.node_id, task.deaths = "", task.deaths + 1
 
     def step(self) -> None:
         """Let tasks end, draining nodes leave, and waiting tasks start."""
-        now_s = self.clock.now_s()
+        now_s = self.clock.monotonic_s()
         for task in self.tasks:
-            if task.node_id and not task.is_done and now_s >= task.ends_at_s:
+            if task.node_id and not task.is_done and now_s >= task.ends_s:
                 task.is_done = True
                 node = self.nodes[task.node_id]
-                if not self._on(node):
+                if not self.on(node):
                     node.idle_since_s = now_s
         for node in self.nodes.values():
-            if node.is_draining and not self._on(node):
+            if node.is_draining and not self.on(node):
                 node.is_dead = True
         for task in self.tasks:
             if not task.node_id and not task.is_done:
                 self._place(task)
 
     def view(self) -> ClusterView:
-        self.hook("view")
         if self.is_silent:
             raise ClusterError("Ray does not answer")
         counts: dict[str, tuple[Demand, int]] = {}
@@ -116,24 +134,30 @@ class SimRay:
     def drain(
         self, node_id: str, *, kind: DrainKind, deadline_at_s: float, message: str
     ) -> DrainReply:
-        self.hook("drain")
-        if self.is_silent:
+        if self.is_silent or self.is_deaf:
             raise ClusterError("Ray does not answer")
-        node = self.nodes[node_id]
+        node = self.nodes.get(node_id)
+        if node is None or node.is_dead:
+            return DrainReply(is_accepted=True)
+        assert node.instance_id, "a host or the head was drained"
+        self.drains.append((node.instance_id, kind.value))
         if kind is DrainKind.IDLE:
-            if self._on(node):
+            if self.on(node):
                 return DrainReply(is_accepted=False, message="the node is no longer idle")
             node.is_dead = True
         node.is_draining = True
-        self.hook("drain.done")
+        node.deadline_s = self.clock.monotonic_s() + deadline_at_s - self.clock.now_s()
+        if self.answers_get_lost:
+            raise ClusterError("the answer was lost")
         return DrainReply(is_accepted=True)
 
-    def _on(self, node: SimNode) -> list[Task]:
+    def on(self, node: SimNode) -> list[Task]:
+        """Return the tasks that run on a node."""
         return [t for t in self.tasks if t.node_id == node.node_id and not t.is_done]
 
     def free(self, node: SimNode) -> dict[str, float]:
         free = dict(node.total)
-        for task in self._on(node):
+        for task in self.on(node):
             for name, amount in task.shape.items():
                 free[name] = free.get(name, 0.0) - amount
         return free
@@ -148,11 +172,11 @@ class SimRay:
                     and fits(task.shape, self.free(node))
                 ):
                     task.node_id = node.node_id
-                    task.ends_at_s = self.clock.now_s() + task.lasts_s
+                    task.ends_s = self.clock.monotonic_s() + task.lasts_s
                     return
 
     def _view(self, node: SimNode) -> Node:
-        is_busy = bool(self._on(node))
+        is_busy = bool(self.on(node))
         status = NodeStatus.RUNNING if is_busy else NodeStatus.IDLE
         if node.is_draining:
             status = NodeStatus.DRAINING
@@ -166,6 +190,8 @@ class SimRay:
             total=node.total,
             available=self.free(node),
             status=status,
-            idle_s=None if is_busy or node.is_dead else self.clock.now_s() - node.idle_since_s,
+            idle_s=None
+            if is_busy or node.is_dead
+            else self.clock.monotonic_s() - node.idle_since_s,
             is_head=node.is_head,
         )

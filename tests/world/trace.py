@@ -1,0 +1,115 @@
+"""Numbers every call that the controller makes, so that a test can act at any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+_T = TypeVar("_T")
+
+# Reading calls change nothing outside: a crash next to one leaves the same world.
+READS = frozenset(
+    {
+        "check_epoch",
+        "events",
+        "failures",
+        "instance",
+        "instances",
+        "job",
+        "jobs",
+        "list_instances",
+        "live_instances",
+        "logs",
+        "mode",
+        "offers",
+        "spends",
+        "statuses",
+        "view",
+    }
+)
+
+
+class Crash(BaseException):
+    """The controller's process is gone, at this very point."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One side of one call.
+
+    Attributes:
+        number: Counted from 0 over the whole history.
+        who: `ledger`, `ray`, `jobs` or a provider's name.
+        call: Name of the method.
+        is_after: The call has returned (or raised).
+    """
+
+    number: int
+    who: str
+    call: str
+    is_after: bool
+
+    @property
+    def is_read(self) -> bool:
+        return self.call in READS
+
+    def __str__(self) -> str:
+        return f"{self.number} {'after' if self.is_after else 'before'} {self.who}.{self.call}"
+
+
+@dataclass
+class Tracer:
+    """Counts calls, and hands each side of each to a hook.
+
+    Attributes:
+        hook: Called at every point; may raise `Crash`.
+        points: All points so far, when `is_recording`.
+    """
+
+    hook: Callable[[Point], None] | None = None
+    is_recording: bool = False
+    points: list[Point] = field(default_factory=list)
+    count: int = 0
+
+    def wrap(self, target: _T, who: str) -> _T:
+        """Return something that looks like `target` and has all of its calls counted."""
+        return cast("_T", _Traced(self, target, who))
+
+    def pass_point(self, who: str, call: str, *, is_after: bool) -> None:
+        """Count a point."""
+        number = self.count
+        self.count += 1
+        if self.hook is None and not self.is_recording:
+            return
+        point = Point(number, who, call, is_after)
+        if self.is_recording:
+            self.points.append(point)
+        if self.hook is not None:
+            self.hook(point)
+
+
+class _Traced:
+    """A stand-in for one object."""
+
+    def __init__(self, tracer: Tracer, target: object, who: str) -> None:
+        self._tracer, self._target, self._who = tracer, target, who
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        if not callable(value):
+            return value
+        tracer, who = self._tracer, self._who
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            tracer.pass_point(who, name, is_after=False)
+            try:
+                answer = value(*args, **kwargs)
+            except Exception:
+                tracer.pass_point(who, name, is_after=True)
+                raise
+            tracer.pass_point(who, name, is_after=True)
+            return answer
+
+        self.__dict__[name] = call
+        return call
