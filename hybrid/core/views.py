@@ -26,7 +26,7 @@ class NodeView(Model):
         state: `joining`, `idle`, `busy`, `draining`, `failed`, or an instance state.
         why: Why it is in this state; for a node that is not idle, Ray's own words.
         gpus_used: `None` when the node is not seen in Ray.
-        usd_per_hour: 0 for on-prem nodes: their price is not estimated here.
+        usd_per_hour: `None` for on-prem nodes: their price is not known, and it is not zero.
     """
 
     name: str
@@ -41,7 +41,7 @@ class NodeView(Model):
     cpus_total: float = 0.0
     cpus_used: float | None = None
     idle_s: float | None = None
-    usd_per_hour: float = 0.0
+    usd_per_hour: float | None = None
     since_at_s: float | None = None
     labels: Labels = Field(default_factory=dict)
 
