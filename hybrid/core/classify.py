@@ -115,7 +115,7 @@ def _is_proved_absent(instance: Instance, sight: Sight, now_s: float, patience: 
     """Return whether an instance that cannot be asked for can be written off."""
     if instance.state not in (_S.LOST, _S.TERMINATING) or instance.provider_id:
         return False
-    if not sight.is_listed:
+    if not sight.is_listed or _is_alive(sight):
         return False
     since_s = now_s if instance.missing_since_s is None else instance.missing_since_s
     # The create call is repeated until the row is LOST: the last one may have worked.

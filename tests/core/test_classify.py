@@ -68,6 +68,13 @@ CASES = {
     "requested-and-stopping": (S.REQUESTED, seen(make_cloud(C.STOPPING)), F.FOUND_IN_CLOUD),
     "requested-not-listed": (S.REQUESTED, seen(), None),
     "requested-nothing-seen": (S.REQUESTED, SILENT, None),
+    "requested-and-already-a-node": (S.REQUESTED, seen(None, UP), F.LAUNCH_ACCEPTED),
+    "requested-already-a-node-and-listed": (
+        S.REQUESTED,
+        seen(make_cloud(), UP),
+        F.FOUND_IN_CLOUD,
+    ),
+    "requested-and-its-node-died": (S.REQUESTED, seen(None, DEAD), None),
     "lost-and-listed-again": (S.LOST, seen(make_cloud()), F.FOUND_IN_CLOUD),
     "lost-with-a-live-node": (S.LOST, seen(None, UP), None),
     "lost-nothing-seen": (S.LOST, SILENT, None),
@@ -204,11 +211,21 @@ def test_a_launch_that_never_gave_an_id_is_written_off_after_a_proof(
     lag_s: float, count: int, for_s: float, sight: Sight, is_gone: bool
 ) -> None:
     lost = missed(S.LOST, count=count, since_s=NOW_S - for_s, provider_id="")
+    ending = lost.model_copy(update={"state": S.TERMINATING})
     patience = PATIENCE.model_copy(update={"list_lag_s": lag_s})
 
     found = classify(lost, sight, now_s=NOW_S, patience=patience)
+    ended = classify(ending, sight, now_s=NOW_S, patience=patience)
 
     assert (found[0] if found else None) is (F.GONE if is_gone else None)
+    assert ended == found, "nor can one that is being ended be asked for without an id"
+
+
+@pytest.mark.parametrize("state", [S.LOST, S.TERMINATING])
+def test_a_node_that_ray_sees_alive_is_never_proved_absent(state: InstanceState) -> None:
+    hidden = missed(state, count=99, since_s=NOW_S - 1e6, provider_id="")
+
+    assert classify(hidden, seen(None, UP), now_s=NOW_S, patience=PATIENCE) is None
 
 
 def test_the_proof_counts_from_the_last_create_call_not_from_the_first_miss() -> None:
@@ -255,6 +272,27 @@ def test_a_passed_deadline_speaks_when_nothing_better_is_known(
     overdue = {F.LAUNCH_OVERDUE, F.JOIN_OVERDUE, F.DRAIN_OVERDUE}
     assert before is None or before[0] not in overdue
     assert found is None or found[0] not in overdue or found[1], "an overdue fact has words"
+
+
+@pytest.mark.parametrize(
+    ("sight", "expected"),
+    [
+        pytest.param(seen(make_cloud(), UP), F.DRAIN_REFUSED, id="work-came"),
+        pytest.param(seen(make_cloud(), IDLE), F.DRAIN_REFUSED, id="ray-never-heard"),
+        pytest.param(seen(make_cloud(), LEAVING), F.DRAIN_OVERDUE, id="ray-took-it-and-hangs"),
+        pytest.param(seen(make_cloud(), DEAD), F.DRAINED, id="it-left"),
+        pytest.param(seen(make_cloud(), absent_s=5.0), None, id="it-is-absent-since-a-moment"),
+        pytest.param(seen(make_cloud(), is_ray_up=False), None, id="ray-down"),
+    ],
+)
+def test_an_overdue_drain_of_an_idle_node_never_ends_work(
+    sight: Sight, expected: Fact | None
+) -> None:
+    instance = make_instance(state=S.DRAINING, drain_kind="idle", deadline_at_s=NOW_S)
+
+    found = classify(instance, sight, now_s=NOW_S, patience=PATIENCE)
+
+    assert (found[0] if found else None) is expected
 
 
 def test_nobody_is_late_to_join_a_ray_that_does_not_answer() -> None:

@@ -90,7 +90,7 @@ def _nothing_left(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
     """Return why no instance can be launched for single requests."""
     market = queue.market
     offers = tuple(market.holding(unmet.demand))
-    refusals = [market.refusal(offer) for offer in offers if market.room_for(offer, 1) < 1]
+    refusals = [why for offer in offers if (why := market.why_not_one(offer)) is not None]
     if len(refusals) < len(offers):
         return RAMP, False
     is_for_ever = not any(market.could_ever(offer, 1) for offer in offers)

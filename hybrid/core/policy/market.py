@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.core.labels import admits_any
-from hybrid.core.models import Caps, Commitment, Demand, Instance, InstanceState, Labels, Offer
+from hybrid.core.models import (
+    Caps,
+    Commitment,
+    Demand,
+    Instance,
+    InstanceState,
+    Labels,
+    Offer,
+    Selector,
+)
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Snapshot
 from hybrid.core.policy.room import Axis, Vector, covers
@@ -61,6 +70,8 @@ class Market:
     sizes: dict[str, Vector]
     wallet: Wallet
     taken: dict[str, int] = field(default_factory=dict)
+    _admitting: dict[tuple[Selector, ...], frozenset[str]] = field(default_factory=dict)
+    _why_not: dict[str, Refusal | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot, params: PolicyParams, axis: Axis) -> Market:
@@ -89,11 +100,10 @@ class Market:
         needs = [self.axis.vector(demand.shape) for demand in demands]
         # Each of them fits if the largest amount of each resource does.
         need = tuple(map(max, zip(*needs, strict=True)))
+        admitted = [self._admitted(demand.selectors) for demand in demands]
         for offer in self.offers:
-            labels = self.labels[offer.offer_id]
-            if covers(self.sizes[offer.offer_id], need) and all(
-                admits_any(demand.selectors, labels) for demand in demands
-            ):
+            name = offer.offer_id
+            if covers(self.sizes[name], need) and all(name in ids for ids in admitted):
                 yield offer
 
     def room_for(self, offer: Offer, count: int, *, is_gang: bool = False) -> int:
@@ -114,6 +124,14 @@ class Market:
         words += f"; {count} are needed at once" if count > 1 else ""
         return Refusal(limit.refusal.code, words, limit.refusal.weight)
 
+    def why_not_one(self, offer: Offer) -> Refusal | None:
+        """Return why no more instance of the offer can be had; `None` when one can."""
+        # Hundreds of kinds of work ask for the same few offers.
+        name = offer.offer_id
+        if name not in self._why_not:
+            self._why_not[name] = None if self.room_for(offer, 1) else self.refusal(offer)
+        return self._why_not[name]
+
     def could_ever(self, offer: Offer, count: int) -> bool:
         """Return whether `count` instances could be had if nothing else were rented or spent."""
         is_within = offer.max_count is None or count <= offer.max_count
@@ -121,8 +139,16 @@ class Market:
 
     def take(self, offer: Offer, count: int) -> None:
         """Count `count` launches of the offer."""
+        self._why_not.clear()
         self.taken[offer.offer_id] = self.taken.get(offer.offer_id, 0) + count
         self.wallet.take(offer, count)
+
+    def _admitted(self, selectors: tuple[Selector, ...]) -> frozenset[str]:
+        """Return the offers whose nodes the selectors admit."""
+        if selectors not in self._admitting:
+            ids = (name for name, labels in self.labels.items() if admits_any(selectors, labels))
+            self._admitting[selectors] = frozenset(ids)
+        return self._admitting[selectors]
 
     def _left(self, offer: Offer, *, is_gang: bool) -> float:
         taken = self.taken.get(offer.offer_id, 0)
@@ -256,9 +282,7 @@ def _limit(offer: Offer, rented: list[Instance], snapshot: Snapshot) -> Limit:
         words = f"has {offer.stock_count} in stock" if offer.stock_count else "is sold out"
         limits.append(Limit(offer.stock_count, Refusal("sold_out", f"{offer.offer_id} {words}", 2)))
     if offer.max_count is not None:
-        message = (
-            f"max_nodes of {offer.offer_id} is {offer.max_count}, and {len(rented)} are rented"
-        )
+        message = f"max_nodes of {offer.offer_id} is {offer.max_count}, with {len(rented)} rented"
         left = max(0, offer.max_count - len(rented))
         limits.append(Limit(left, Refusal("max_nodes", message, 3)))
     unlimited = Limit(math.inf, Refusal("", "", 0))

@@ -147,8 +147,8 @@ def _sort(
             is_rentable = any(True for _ in market.holding(*units(gang)))
             is_due = _is_over(gang.waiting_s, params)
             unmet.append(Unmet(whole, 1, gang, is_rentable, is_due))
-    for demand in sorted(snapshot.demands, key=lambda d: _demand_order(d, params)):
-        placed = room.take(demand, demand.count)
+    demands = sorted(snapshot.demands, key=lambda d: _demand_order(d, params))
+    for demand, placed in zip(demands, _place(demands, room, params), strict=True):
         if placed.count:
             met.append(Met(demand, None, placed))
         if placed.count < demand.count:
@@ -157,6 +157,39 @@ def _sort(
             is_rentable = any(True for _ in market.holding(demand))
             unmet.append(Unmet(demand, left, None, is_rentable, is_due))
     return met, unmet
+
+
+def _place(demands: list[Demand], room: Room, params: PolicyParams) -> list[Placed]:
+    """Return where requests go: nodes that are there first, then those that come.
+
+    For those that come two ways are tried. One is best fit, like what Ray does; the other is how
+    they were chosen when they were launched, so that nothing is launched twice for work which
+    only fits that way.
+    """
+    placed = [room.take(demand, demand.count, is_coming=False) for demand in demands]
+    left = [
+        (n, demand, demand.count - placed[n].count)
+        for n, demand in enumerate(demands)
+        if placed[n].count < demand.count
+    ]
+    work = [(demand, count) for _, demand, count in left]
+    as_launched = room.fill_coming(work)
+    best_fit = [room.take(demand, count, is_coming=True).count for demand, count in work]
+    done = min(best_fit, as_launched, key=lambda counts: _uncovered(work, counts, params))
+    for (n, _, _), coming in zip(left, done, strict=True):
+        placed[n].coming = coming
+    return placed
+
+
+def _uncovered(
+    work: list[tuple[Demand, int]], counts: list[int], params: PolicyParams
+) -> tuple[float, float]:
+    """Return the GPUs of late work, and of all work, that `counts` leave uncovered."""
+    rows = [
+        (_is_over(demand.waiting_s, params), max(gpus(demand.shape), 1e-3) * (count - done))
+        for (demand, count), done in zip(work, counts, strict=True)
+    ]
+    return sum(amount for is_late, amount in rows if is_late), sum(amount for _, amount in rows)
 
 
 def _is_over_gpus(unmet: list[Unmet], params: PolicyParams) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -129,17 +129,56 @@ class Room:
             for place in self._admitting(selector)
         )
 
-    def take(self, demand: Demand, count: int) -> Placed:
-        """Place as many of `count` requests as fit, preferred places and home first."""
+    def take(self, demand: Demand, count: int, *, is_coming: bool | None = None) -> Placed:
+        """Place as many of `count` requests as fit, preferred places and home first.
+
+        Args:
+            demand: The kind of request.
+            count: How many.
+            is_coming: Only places that are coming, or only places that are there.
+        """
         need = self.axis.vector(demand.shape)
         placed = Placed()
         for selector in demand.selectors or ((),):
             for place in self._admitting(selector):
+                if is_coming is not None and place.is_coming is not is_coming:
+                    continue
                 for free in sorted(self._fitting(need, place)):
                     if placed.count >= count:
                         return placed
                     placed.add(place, self._fill(place, free, need, count - placed.count))
         return placed
+
+    def fill_coming(self, wanted: Sequence[tuple[Demand, int]]) -> list[int]:
+        """Return how many of each would fit what is coming, filled node by node.
+
+        The largest nodes first, each with what it takes in the order of `wanted`: so were they
+        chosen when they were launched. Changes nothing.
+        """
+        left = [count for _, count in wanted]
+        needs = [self.axis.vector(demand.shape) for demand, _ in wanted]
+        groups = [
+            (free, place, count)
+            for place, nodes in self.nodes.items()
+            for free, count in nodes.items()
+            if place.is_coming
+        ]
+        for free, place, node_count in sorted(groups, reverse=True):
+            admitted = [
+                n
+                for n, (demand, _) in enumerate(wanted)
+                if any(place in self._admitting(s) for s in demand.selectors or ((),))
+            ]
+            nodes = node_count
+            while nodes:
+                takes = _fill_one(free, [(n, needs[n], left[n]) for n in admitted])
+                if not takes:
+                    break
+                same = min(nodes, *(left[n] // times for n, times in takes))
+                nodes -= same
+                for n, times in takes:
+                    left[n] -= times * same
+        return [count - rest for (_, count), rest in zip(wanted, left, strict=True)]
 
     def take_gang(self, gang: Gang) -> Placed | None:
         """Place all bundles, or change nothing and return `None`."""
@@ -292,6 +331,18 @@ def _units(amount: float) -> int:
 def _times(need: Vector, free: Vector) -> int | None:
     """Return how often `need` fits, at least 1 by contract; `None` if it needs nothing."""
     return min((f // n for n, f in zip(need, free, strict=True) if n), default=None)
+
+
+def _fill_one(free: Vector, wanted: list[tuple[int, Vector, int]]) -> list[tuple[int, int]]:
+    """Return (number, times) of what one node takes, from (number, need, count)."""
+    takes = []
+    for number, need, count in wanted:
+        if count and covers(free, need):
+            fitting = _times(need, free)
+            times = count if fitting is None else min(count, fitting)
+            free = _less(free, need, times=times)
+            takes.append((number, times))
+    return takes
 
 
 def _less(free: Vector, need: Vector, *, times: int) -> Vector:
