@@ -67,8 +67,9 @@ def node_views(
             views.append(_host_view(host, statuses.get(host.name)))
     views += [_rented_view(i, by_instance.get(i.instance_id)) for i in instances]
     known = {i.instance_id for i in instances}
+    names = {host.name for host in hosts}
     for node in living:
-        is_known = node.is_head or node.host in {h.name for h in hosts}
+        is_known = node.is_head or node.host in names
         if not is_known and node.instance_id not in known:
             name = node.instance_id or node.host or node.node_id[:12]
             views.append(_node_view(node, name, node.labels.get("site", "unknown")))
