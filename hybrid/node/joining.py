@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import queue
-import threading
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+import os
+import signal
+from dataclasses import asdict, dataclass
+from typing import NoReturn
 
 from hybrid.node.orders import Join
 
 ATTEMPT_S = 10.0
 _ANSWER_BYTES = 65_536
+_OK = 200
 _AGAIN = frozenset({408, 425, 429})
 
 
@@ -32,27 +32,44 @@ class Answer:
 
 
 class Attempt:
-    """One request, made in a thread so that the node still hears signals meanwhile."""
+    """One request, made by a child of this process.
+
+    The node hears signals meanwhile, and Python's HTTP, 8 MB of it, goes away with the child.
+    """
 
     def __init__(self, join: Join) -> None:
-        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        self._thread = threading.Thread(
-            target=lambda: self._answers.put(ask(join)), name="join", daemon=True
-        )
-        self._thread.start()
+        self._mine, its = os.pipe()
+        os.set_blocking(self._mine, False)
+        if os.fork() == 0:
+            _answer_in_child(join, its)
+        os.close(its)
 
     def answer(self) -> Answer | None:
-        """Return the answer, or `None` while there is none."""
-        if self._thread.is_alive():
-            return None
+        """Return the answer, or `None` while there is none. Not asked again afterwards."""
         try:
-            return self._answers.get_nowait()
-        except queue.Empty:
+            content = os.read(self._mine, 2 * _ANSWER_BYTES)
+        except BlockingIOError:
+            return None
+        os.close(self._mine)
+        if not content:  # it was killed
             return Answer(problem="the request ended without an answer")
+        return Answer(**json.loads(content))
+
+
+def _answer_in_child(join: Join, pipe: int) -> NoReturn:
+    code = 1
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # or it could not be ended gently
+        os.write(pipe, json.dumps(asdict(ask(join))).encode())
+        code = 0
+    finally:
+        os._exit(code)
 
 
 def ask(join: Join) -> Answer:
     """Ask once and return what came of it; raises nothing."""
+    from http.client import HTTPException
+
     url = f"{join.url.rstrip('/')}/api/v1/join"
     try:
         join_token = join.join_token_file.read_text().strip()
@@ -61,19 +78,22 @@ def ask(join: Join) -> Answer:
     try:
         body = json.dumps({"instance_id": join.instance_id, "join_token": join_token})
         status, content = _post(url, body)
-    except (OSError, ValueError, http.client.HTTPException) as err:
+    except (OSError, ValueError, HTTPException) as err:
         return Answer(problem=f"the controller at {url} did not answer: {err}")
-    if status == http.client.OK:
+    if status == _OK:
         return _accepted(content, url)
     is_final = 400 <= status < 500 and status not in _AGAIN
     return Answer(problem=f"{url} answered {status}: {_message(content)}", is_final=is_final)
 
 
 def _post(url: str, body: str) -> tuple[int, bytes]:
-    # Not urllib: it would follow redirects and use proxies, both with our secret.
+    # Not urllib's client: it would follow redirects and use proxies, both with our secret.
+    from http.client import HTTPConnection, HTTPSConnection
+    from urllib.parse import urlsplit
+
     parts = urlsplit(url)
     is_tls = parts.scheme == "https"
-    make = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
+    make = HTTPSConnection if is_tls else HTTPConnection
     connection = make(parts.hostname or "", parts.port, timeout=ATTEMPT_S)
     try:
         headers = {"Content-Type": "application/json", "Connection": "close"}
@@ -98,6 +118,6 @@ def _accepted(content: bytes, url: str) -> Answer:
 
 def _message(content: bytes) -> str:
     try:
-        return str(json.loads(content)["error"]["message"])
+        return str(json.loads(content)["error"]["message"])[:1000]
     except (ValueError, KeyError, TypeError):
         return content[:200].decode(errors="replace").strip() or "no reason given"

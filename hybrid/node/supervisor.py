@@ -14,6 +14,7 @@ from hybrid.node import processes, scratch
 from hybrid.node.ending import end_all
 from hybrid.node.environment import node_environment
 from hybrid.node.folder import Folder, Phase, Status
+from hybrid.node.joining import Attempt
 from hybrid.node.journal import describe_exit, last_words, log
 from hybrid.node.lease import Lease
 from hybrid.node.orders import Orders, Role
@@ -93,8 +94,6 @@ class Supervisor:
 
     def _join(self) -> str:
         assert self._orders.join is not None  # noqa: S101  # for the type checker
-        from hybrid.node.joining import Attempt  # HTTP costs 8 MB, and most nodes need none
-
         self._say(Phase.JOINING)
         for wait_s in _forever(_JOIN_AGAIN_S):
             attempt = Attempt(self._orders.join)

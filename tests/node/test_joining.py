@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hybrid.node.folder import Phase
-from hybrid.node.joining import ask
+from hybrid.node.joining import Attempt, ask
 from hybrid.node.orders import Join
+from hybrid.node.processes import descendants, send
 from tests.node.box import Box, is_gone, wait_until
 from tests.node.controller import FakeController
 
@@ -105,6 +108,21 @@ def test_an_instance_joins_when_the_controller_is_back(
     written = b"".join(p.read_bytes() for p in instance.path.iterdir())
     assert b"canary-token" not in written
     assert b"one-time" not in written  # it was good for one use
+
+
+def test_a_request_that_is_killed_is_no_answer(controller: FakeController, tmp_path: Path) -> None:
+    controller.is_silent = True
+    attempt = Attempt(make_join(tmp_path, controller.url))
+    wait_until(lambda: controller.requests, "the request")
+    assert attempt.answer() is None
+    (child,) = descendants([os.getpid()])
+
+    send(child, signal.SIGTERM)
+
+    answer = wait_until(attempt.answer, "the end of the request")
+    assert answer is not None
+    assert answer.problem == "the request ended without an answer"
+    os.waitpid(child.pid, 0)
 
 
 @pytest.mark.slow

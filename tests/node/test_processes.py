@@ -65,7 +65,7 @@ def test_processes_are_found_by_their_whole_setting() -> None:
 def test_the_node_program_needs_nothing_but_the_standard_library() -> None:
     code = (
         "import sys; before = set(sys.modules)\n"
-        "import hybrid.node.__main__, hybrid.node.joining\n"
+        "import hybrid.node.__main__\n"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(sorted(new - sys.stdlib_module_names))\n"
         "print(sorted(n for n in sys.modules if n.startswith('hybrid.') and '.node' not in n))"
