@@ -97,3 +97,17 @@ def local_cloud(folder: Path) -> Iterator[LocalCloud]:
             wait_until(lambda: not cloud.pids(), "all processes to end")
             assert not cloud.ray_dir.exists()
             shutil.rmtree(cloud.ray_dir.parent, ignore_errors=True)
+
+
+def wait_for_running(cloud: LocalCloud, provider_id: str) -> dict[str, Any]:
+    """Wait until its fake Ray runs and return what that was given."""
+    path = cloud.instance(provider_id.removeprefix("local-"))
+
+    def phase() -> bool:
+        status = path / "status.json"
+        return status.exists() and json.loads(status.read_bytes())["phase"] == "running"
+
+    wait_until(phase, "the node to run")
+    temp_dir = json.loads((path / "node.json").read_bytes())["temp_dir"]
+    given: dict[str, Any] = json.loads(Path(temp_dir, "fake.json").read_bytes())
+    return given
