@@ -15,9 +15,11 @@ from pydantic import ValidationError
 
 import hybrid
 from hybrid.adapters.clock import SystemClock
+from hybrid.adapters.job_logs import JobLogFolder
 from hybrid.adapters.ledger import SqlLedger
+from hybrid.adapters.local_jobs import LocalJobs
 from hybrid.adapters.packages import PackageFolder
-from hybrid.adapters.ray import RayCluster, RayJobs
+from hybrid.adapters.ray import RayCluster
 from hybrid.adapters.state import StateFolder
 from hybrid.app.base import LocalBase
 from hybrid.app.translate import control_params
@@ -91,7 +93,14 @@ def make_controller(
     secret = bytes.fromhex(state.secret("join_secret"))
     mailbox = Mailbox()
     cluster = RayCluster(base.head_address, base.ray_token)
-    runner_jobs = RayJobs(base.dashboard_url, base.ray_token, address=base.head_address)
+    ray_jobs = LocalJobs(
+        base.dashboard_url,
+        base.ray_token,
+        address=base.head_address,
+        ray_dir=base.ray_dir,
+        clock=clock,
+    )
+    logs = JobLogFolder(state.path / "job_logs")
     book = Book(ledger, clock, params.deadlines)
     clouds = Clouds(providers, clock)
     eye = RayEye(cluster, clock)
@@ -118,7 +127,7 @@ def make_controller(
     finisher = Finisher(book, clouds, actor, clock, params)
     packages = PackageFolder(state.path / "packages")
     packages.keep_only({job.spec.package for job in ledger.jobs(is_live_only=True)})
-    jobs = Dispatcher(ledger, runner_jobs, packages, clock)
+    jobs = Dispatcher(ledger, ray_jobs, packages, logs, clock)
     loop = Loop(
         book=book,
         base=the_base,
@@ -135,8 +144,9 @@ def make_controller(
     desk = Desk(
         loop=loop,
         ledger=ledger,
-        runner=runner_jobs,
+        runner=ray_jobs,
         packages=packages,
+        logs=logs,
         mailbox=mailbox,
         clock=clock,
         ray_token=base.ray_token,

@@ -11,7 +11,7 @@ from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
 from hybrid.core.errors import HybridError, JobError
 from hybrid.core.models import Event, Instance, InstanceState, Job, JobSpec, JobState, Reason
-from hybrid.core.ports import Clock, DrainKind, JobRunner, Ledger, Packages
+from hybrid.core.ports import Clock, DrainKind, JobLogs, JobRunner, Ledger, Packages
 from hybrid.core.views import Accepted, GcView
 from hybrid.jobs.dispatch import ENDED
 
@@ -44,6 +44,7 @@ class Commands:
     ledger: Ledger
     runner: JobRunner
     packages: Packages
+    logs: JobLogs
     mailbox: Mailbox
     clock: Clock
     ray_token: str
@@ -98,7 +99,10 @@ class Commands:
     def job_logs(self, job_id: str, *, is_following: bool = False) -> Iterator[str]:
         """See `Service.job_logs`."""
         job = self.job(job_id)
-        if is_following:
+        kept = self.logs.get(job_id) if job.state.is_ended else None
+        if kept is not None:
+            yield kept
+        elif is_following:
             while job.state is JobState.QUEUED:
                 yield ""
                 self.clock.sleep(0.2)

@@ -244,6 +244,18 @@ class Packages(Protocol):
         ...
 
 
+class JobLogs(Protocol):
+    """The output of ended jobs, kept when nodes have left and Ray has forgotten them."""
+
+    def put(self, job_id: str, text: str) -> None:
+        """Keep a job's output, as much of its end as there is room for. Never raises."""
+        ...
+
+    def get(self, job_id: str) -> str | None:
+        """Return a job's kept output, or `None` when there is none."""
+        ...
+
+
 class HostState(StrEnum):
     """Where an on-prem host is. There is no verb to terminate one."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import Event, Job, JobState, Node, NodeStatus
 from hybrid.core.policy.room import fits
-from hybrid.core.ports import Clock, JobRunner, JobStatus, Ledger, Packages
+from hybrid.core.ports import Clock, JobLogs, JobRunner, JobStatus, Ledger, Packages
 
 _S = JobState
 ENDED = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED})
@@ -27,6 +27,7 @@ class Dispatcher:
     ledger: Ledger
     runner: JobRunner
     packages: Packages
+    logs: JobLogs
     clock: Clock
     _unknown_since_s: dict[str, float] = field(default_factory=dict)
 
@@ -83,7 +84,16 @@ class Dispatcher:
                 continue
             self._unknown_since_s.pop(job.job_id, None)
             if status.state is not job.state:
+                if status.state.is_ended:
+                    self._keep_log(job)
                 self._move(job, status.state, status.message, status)
+
+    def _keep_log(self, job: Job) -> None:
+        """Keep the output before the driver's node can leave."""
+        try:
+            self.logs.put(job.job_id, self.runner.logs(job.job_id))
+        except JobError:
+            return  # it never wrote anything
 
     def _miss(self, job: Job) -> None:
         now_s = self.clock.monotonic_s()
@@ -120,7 +130,8 @@ def entrypoint_selector(job: Job, nodes: tuple[Node, ...]) -> Mapping[str, str]:
     """Return where a job's driver may run.
 
     Ray knows no fallback for drivers, so "home first" is decided here, once: at home if a node
-    there is large enough to hold the driver at all, or else in the cloud.
+    there is large enough to hold the driver at all, or else in the cloud. A driver that asks
+    for nothing is left to Ray, which runs it on the head.
     """
     if job.spec.site != "any":
         return {"site": job.spec.site}
@@ -134,6 +145,8 @@ def entrypoint_selector(job: Job, nodes: tuple[Node, ...]) -> Mapping[str, str]:
         if amount
     }
     home = [n for n in nodes if not n.instance_id and n.status is not NodeStatus.DEAD]
-    if not need or any(fits(need, node.total) for node in home):
+    if not need:
+        return {}
+    if any(fits(need, node.total) for node in home):
         return {"site": "onprem"}
     return {"site": "cloud"}
