@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.core.errors import ProviderError
-from hybrid.core.models import CloudInstance, CloudState, Offer
+from hybrid.core.models import CloudInstance, CloudState, Instance, Offer
 from hybrid.core.policy.plan import Source
 from hybrid.core.ports import Clock, Provider
 
@@ -71,6 +72,23 @@ class Clouds:
     def blind(self) -> tuple[Source, ...]:
         """Return the sources that could not be read in this tick."""
         return tuple(source for source in self.sources.values() if not source.is_up)
+
+    def stranded(self, instances: Iterable[Instance]) -> tuple[Source, ...]:
+        """Return a blind source for each provider that has live instances and no adapter here."""
+        names = Counter(i.offer.provider for i in instances)
+        for provider in self.providers:
+            names.pop(provider.name, None)
+        return tuple(
+            Source(
+                name=f"provider:{name}",
+                is_up=False,
+                problem=(
+                    f"{count} instance{'' if count == 1 else 's'} of it are still rented, and it "
+                    f"is not in the configuration any more; put its entries back under 'clouds'"
+                ),
+            )
+            for name, count in sorted(names.items())
+        )
 
     def _index(self, name: str) -> dict[str, list[CloudInstance]]:
         """Return a provider's list by our ids; made once a look, for a thousand questions."""

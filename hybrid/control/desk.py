@@ -68,7 +68,7 @@ class Desk(Commands):
         loop, now_s = self.loop, self.clock.now_s()
         instances = loop.book.all()
         ray = loop.ray.view
-        sources = (loop.ray.source, *loop.clouds.sources.values())
+        sources = loop.sources()
         return StatusView(
             at_s=now_s,
             summary=loop.plan.summary or loop.phase or "Starting.",

@@ -21,7 +21,7 @@ from hybrid.core.cost import commitment, month_start_s
 from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Commitment, Instance, InstanceState, NodeStatus, Spend
 from hybrid.core.policy.decide import decide
-from hybrid.core.policy.plan import Plan, Snapshot
+from hybrid.core.policy.plan import Plan, Snapshot, Source
 from hybrid.core.ports import Clock, Mode
 from hybrid.jobs.dispatch import Dispatcher
 
@@ -168,9 +168,13 @@ class Loop:
 
     # --- decide ---------------------------------------------------------------------------
 
+    def sources(self) -> tuple[Source, ...]:
+        """Return everything that is looked at, and whether it could be seen."""
+        stranded = self.clouds.stranded(self.book.all())
+        return (self.ray.source, *self.clouds.sources.values(), *stranded)
+
     def snapshot(self) -> Snapshot:
         """Return what a decision depends on, as of the last observation."""
-        ray = (self.ray.source,) if not self.ray.source.is_up else ()
         return Snapshot(
             now_s=self.clock.now_s(),
             nodes=self.ray.view.nodes,
@@ -184,7 +188,7 @@ class Loop:
             caps=self.params.caps,
             commitment=self.commitment,
             breach_since_s=self.breach_since_s,
-            blind=(*ray, *self.clouds.blind()),
+            blind=tuple(source for source in self.sources() if not source.is_up),
             mode=self.mode,
             tick_id=self.tick_count,
         )

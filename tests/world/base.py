@@ -156,3 +156,16 @@ class SimPackages:
 
     def keep_only(self, names: Collection[str]) -> None:
         self.stored = {k: v for k, v in self.stored.items() if k in names}
+
+
+@dataclass
+class SimJobLogs:
+    """See `hybrid.core.ports.JobLogs`."""
+
+    kept: dict[str, str] = field(default_factory=dict)
+
+    def put(self, job_id: str, text: str) -> None:
+        self.kept[job_id] = text
+
+    def get(self, job_id: str) -> str | None:
+        return self.kept.get(job_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.core.errors import ClusterError
@@ -195,3 +196,8 @@ class SimRay:
             else self.clock.monotonic_s() - node.idle_since_s,
             is_head=node.is_head,
         )
+
+
+def all_done(tasks: Sequence[Task]) -> Callable[[], bool]:
+    """Return a question: are all of them done?"""
+    return lambda: all(task.is_done for task in tasks)

@@ -72,6 +72,25 @@ class Tracer:
     points: list[Point] = field(default_factory=list)
     count: int = 0
 
+    def at(self, number: int, act: Callable[[], object]) -> None:
+        """Do something at one point, once."""
+
+        def hook(point: Point) -> None:
+            if point.number == number:
+                self.hook = None
+                act()
+
+        self.hook = hook
+
+    def later_calls(self, number: int, *names: str) -> list[Point]:
+        """Return recorded calls that began after a point.
+
+        The call that this very point belongs to was on its way and cannot be called back.
+        """
+        return [
+            p for p in self.points if p.call in names and not p.is_after and p.number > number + 1
+        ]
+
     def wrap(self, target: _T, who: str) -> _T:
         """Return something that looks like `target` and has all of its calls counted."""
         return cast("_T", _Traced(self, target, who))

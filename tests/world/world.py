@@ -27,7 +27,7 @@ from hybrid.core.models import Caps, Instance, LaunchSpec, Offer
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.views import ClusterInfo
 from hybrid.jobs.dispatch import Dispatcher
-from tests.world.base import SimFleet, SimHead, SimJobs, SimPackages
+from tests.world.base import SimFleet, SimHead, SimJobLogs, SimJobs, SimPackages
 from tests.world.clock import VirtualClock
 from tests.world.cloud import Machine, SimCloud
 from tests.world.ledgers import open_world_ledger
@@ -127,6 +127,7 @@ class World:
         self.fleet = SimFleet(self.ray, dict(shapes))
         self.jobs = SimJobs()
         self.packages = SimPackages()
+        self.job_logs = SimJobLogs()
         self.id_count = 0
         self.max_nodes = 0
         self.day_usd: dict[float, float] = {}
@@ -201,7 +202,7 @@ class World:
             rng=random.Random(1),
         )
         finisher = Finisher(book, clouds, actor, clock, params)
-        dispatcher = Dispatcher(traced, jobs, self.packages, clock)
+        dispatcher = Dispatcher(traced, jobs, self.packages, self.job_logs, clock)
         loop = Loop(
             book=book,
             base=base,
@@ -220,6 +221,7 @@ class World:
             ledger=ledger,
             runner=jobs,
             packages=self.packages,
+            logs=self.job_logs,
             mailbox=DirectMailbox(),
             clock=clock,
             ray_token="ray-token",
@@ -282,7 +284,7 @@ class World:
             for machine in cloud.booted():
                 if is_controller_up and not machine.has_joined:
                     self._join(machine)
-        alive = {m.spec.instance_id for m in self.alive()}
+        alive = {m.spec.instance_id for m in self.alive() if m.has_joined}
         for node in self.ray.nodes.values():
             if node.instance_id and node.instance_id not in alive and not node.is_dead:
                 self._die_with_machine(node)
@@ -302,7 +304,7 @@ class World:
     def _die_with_machine(self, node: SimNode) -> None:
         if self.ray.on(node):
             self.ray.killed_busy.append(node.instance_id)
-            last = self.machines_of(node.instance_id)[-1]
+            last = next(m for m in self.machines_of(node.instance_id) if m.has_joined)
             if last.ended_by == "terminate" and not self._may_end(node):
                 raise AssertionError(f"busy node of {node.instance_id} killed before its deadline")
         self.ray.kill(node)
