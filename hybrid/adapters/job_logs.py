@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _KEPT_BYTES = 8 * 2**20
@@ -28,7 +29,8 @@ class JobLogFolder:
             draft.write_bytes(content)
             draft.replace(path)
         except OSError:
-            draft.unlink(missing_ok=True)  # a full disk loses a log, never a job
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)  # a full disk loses a log, never a job
 
     def get(self, job_id: str) -> str | None:
         """See `JobLogs.get`."""

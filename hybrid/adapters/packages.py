@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from hybrid.core.errors import HybridError, JobError
@@ -33,7 +34,8 @@ class PackageFolder:
             draft.write_bytes(content)
             draft.replace(path)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
             raise HybridError(
                 f"the working directory cannot be stored in {self._path}: {error.strerror}. "
                 f"Make room there and submit again"

@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -61,6 +62,12 @@ class StateFolder:
         lock.flush()
         self._lock = lock
 
+    def close(self) -> None:
+        """Give the lock back; ending the process does the same."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
     def secret(self, name: str) -> str:
         """Return the secret of that name, 64 hex digits; made on first use, readable by us only."""
         path = self.path / name
@@ -113,7 +120,8 @@ class StateFolder:
                 os.fsync(file.fileno())
             draft.replace(path)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
             raise ConfigError(
                 f"{path} cannot be written: {error.strerror}. Make room, or give this user "
                 f"write access to {self.path}"
