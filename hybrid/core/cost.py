@@ -154,19 +154,15 @@ def commitment_of(
     rentals: Iterable[Rental], payments: Iterable[Payment], *, now_s: float, exit_s: float
 ) -> Commitment:
     """Return what is promised and spent so far, from bare rows; see `commitment`."""
-    live = tuple(rentals)
-    running = [
-        Payment(item.from_s, now_s, price_usd(item.usd_per_hour, from_s=item.from_s, to_s=now_s))
-        for item in live
-    ]
-    all_payments = [*payments, *running]
+    live, booked = tuple(rentals), tuple(payments)
+    day_s, month_s = day_start_s(now_s), month_start_s(now_s)
     usd_per_hour = math.fsum(item.usd_per_hour for item in live)
     return Commitment(
         node_count=len(live),
         gpu_count=sum(item.gpu_count for item in live),
         usd_per_hour=usd_per_hour,
-        day_usd=spent_usd(all_payments, since_s=day_start_s(now_s)),
-        month_usd=spent_usd(all_payments, since_s=month_start_s(now_s)),
+        day_usd=spent_usd(booked, since_s=day_s) + _run_usd(live, since_s=day_s, now_s=now_s),
+        month_usd=spent_usd(booked, since_s=month_s) + _run_usd(live, since_s=month_s, now_s=now_s),
         day_exit_usd=usd_per_hour * exit_s / HOUR_S,
     )
 
@@ -192,6 +188,13 @@ def cap_breach(
         if limit is not None and used + asked > limit + ROUNDING * max(1.0, limit):
             return CapBreach(cap=cap, limit=limit, used=used, asked=asked, kept=kept)
     return None
+
+
+def _run_usd(live: Iterable[Rental], *, since_s: float, now_s: float) -> float:
+    """Return what live instances cost after `since_s`, up to now."""
+    return math.fsum(
+        price_usd(item.usd_per_hour, from_s=max(since_s, item.from_s), to_s=now_s) for item in live
+    )
 
 
 def _ended_at_s(instance: Instance) -> float:
