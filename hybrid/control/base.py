@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -54,15 +55,20 @@ class Base:
     _failures: dict[str, int] = field(default_factory=dict)
     _retry_at_s: dict[str, float] = field(default_factory=dict)
 
-    def ensure(self) -> list[tuple[str, str]]:
+    def ensure(self, *, check: Callable[[], None]) -> list[tuple[str, str]]:
         """Start what is down; return (host or `head`, problem) for what was found down.
 
         A host that fails is tried again, less and less often; it never stops the others.
+
+        Args:
+            check: Called right before each start; raises `FencedError` when another controller
+                keeps the base up now.
         """
         found: list[tuple[str, str]] = []
         self.problem = "" if self.head.is_alive() else self.head.problem() or "it is not running"
         if self.problem and self._is_due("head"):
             found.append(("head", self.problem))
+            check()
             self._try("head", self.head.start)
         for name in self.fleet.hosts():
             status = self._probe(name)
@@ -73,6 +79,7 @@ class Base:
                 continue
             if self._is_due(name):
                 found.append((name, status.problem or "it is not running"))
+                check()
                 self._try(name, lambda host=name: self.fleet.join(host))
         return found
 
@@ -97,14 +104,16 @@ class Base:
         has_head = any(n.is_head and n.status is not NodeStatus.DEAD for n in nodes)
         return has_head and all(h in there or h in failed for h in self.fleet.hosts())
 
-    def stop(self) -> list[str]:
+    def stop(self, *, check: Callable[[], None]) -> list[str]:
         """End hosts, then the head; return what could not be ended, in words."""
         left = []
         for name in self.fleet.hosts():
+            check()
             try:
                 self.fleet.leave(name)
             except FleetError as error:
                 left.append(f"host {name}: {error}")
+        check()
         try:
             self.head.stop()
         except FleetError as error:

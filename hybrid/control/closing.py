@@ -58,7 +58,7 @@ class Closer:
     def finish(self) -> list[str]:
         """Let the base go; return what could not be ended."""
         self.jobs.cancel_all("hybrid down")
-        return self.base.stop()
+        return self.base.stop(check=self.book.ledger.check_epoch)
 
     def _push(self, instance: Instance, node: Node | None, mode: Mode, *, is_late: bool) -> None:
         if instance.state is _S.REQUESTED:

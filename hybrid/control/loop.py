@@ -101,7 +101,7 @@ class Loop:
 
     def _observe(self) -> None:
         if not self.mode.is_closing:
-            for name, problem in self.base.ensure():
+            for name, problem in self.base.ensure(check=self.book.ledger.check_epoch):
                 self.book.record("base_restarted", name, problem)
         # The clouds before the book: rows are written before create calls, so what is listed
         # without a row is no launch of ours.

@@ -85,6 +85,8 @@ class SimJobs:
 
     Attributes:
         is_silent: Every call fails.
+        broken_logs: Jobs whose output cannot be read.
+        poisoned: Jobs whose submission always fails without a word.
         answers_get_lost: Jobs start, and then the answer is lost.
         starts: How often each job was really started.
     """
@@ -96,11 +98,15 @@ class SimJobs:
     stops: list[str] = field(default_factory=list)
     is_silent: bool = False
     answers_get_lost: bool = False
+    broken_logs: set[str] = field(default_factory=set)
+    poisoned: set[str] = field(default_factory=set)
 
     def submit(self, job_id: str, spec: JobSpec, *, selector: Mapping[str, str]) -> None:
         self._reach()
         if spec.entrypoint == "refuse":
             raise JobError("Ray refuses it")
+        if job_id in self.poisoned:
+            raise ClusterError("internal server error")
         if job_id not in self.states:
             self.submitted[job_id] = spec
             self.selectors[job_id] = selector
@@ -121,6 +127,8 @@ class SimJobs:
 
     def logs(self, job_id: str) -> str:
         self._reach()
+        if job_id in self.broken_logs:
+            raise ClusterError("the node does not answer")
         if job_id not in self.states:
             raise JobError(f"Ray does not know job {job_id}")
         return f"output of {job_id}\n"

@@ -14,15 +14,20 @@ READS = frozenset(
         "check_epoch",
         "events",
         "failures",
+        "hosts",
         "instance",
         "instances",
+        "is_alive",
         "job",
+        "job_counts",
         "jobs",
         "list_instances",
         "live_instances",
         "logs",
         "mode",
         "offers",
+        "probe",
+        "problem",
         "spends",
         "statuses",
         "view",
@@ -43,12 +48,16 @@ class Point:
         who: `ledger`, `ray`, `jobs` or a provider's name.
         call: Name of the method.
         is_after: The call has returned (or raised).
+        is_failed: It raised.
+        owner: Number of the controller that called.
     """
 
     number: int
     who: str
     call: str
     is_after: bool
+    is_failed: bool = False
+    owner: int = 0
 
     @property
     def is_read(self) -> bool:
@@ -91,17 +100,19 @@ class Tracer:
             p for p in self.points if p.call in names and not p.is_after and p.number > number + 1
         ]
 
-    def wrap(self, target: _T, who: str) -> _T:
+    def wrap(self, target: _T, who: str, *, owner: int = 0) -> _T:
         """Return something that looks like `target` and has all of its calls counted."""
-        return cast("_T", _Traced(self, target, who))
+        return cast("_T", _Traced(self, target, who, owner))
 
-    def pass_point(self, who: str, call: str, *, is_after: bool) -> None:
+    def pass_point(
+        self, who: str, call: str, owner: int, *, is_after: bool, is_failed: bool = False
+    ) -> None:
         """Count a point."""
         number = self.count
         self.count += 1
         if self.hook is None and not self.is_recording:
             return
-        point = Point(number, who, call, is_after)
+        point = Point(number, who, call, is_after, is_failed, owner)
         if self.is_recording:
             self.points.append(point)
         if self.hook is not None:
@@ -111,23 +122,23 @@ class Tracer:
 class _Traced:
     """A stand-in for one object."""
 
-    def __init__(self, tracer: Tracer, target: object, who: str) -> None:
-        self._tracer, self._target, self._who = tracer, target, who
+    def __init__(self, tracer: Tracer, target: object, who: str, owner: int) -> None:
+        self._tracer, self._target, self._who, self._owner = tracer, target, who, owner
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
         if not callable(value):
             return value
-        tracer, who = self._tracer, self._who
+        tracer, who, owner = self._tracer, self._who, self._owner
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            tracer.pass_point(who, name, is_after=False)
+            tracer.pass_point(who, name, owner, is_after=False)
             try:
                 answer = value(*args, **kwargs)
             except Exception:
-                tracer.pass_point(who, name, is_after=True)
+                tracer.pass_point(who, name, owner, is_after=True, is_failed=True)
                 raise
-            tracer.pass_point(who, name, is_after=True)
+            tracer.pass_point(who, name, owner, is_after=True)
             return answer
 
         self.__dict__[name] = call

@@ -99,6 +99,7 @@ class World:
     Attributes:
         tracer: Numbers every call the controller makes.
         removed: Providers that are no longer in the configuration at the next boot.
+        is_base_traced: Calls to the head and the hosts are points, too.
         may_kill_busy: The test expects work to be killed by us.
         controllers: All there ever were; the last one is meant by `loop` and `desk`.
     """
@@ -111,6 +112,7 @@ class World:
     step_s: float = 1.0
     tracer: Tracer = field(default_factory=Tracer)
     removed: set[str] = field(default_factory=set)
+    is_base_traced: bool = False
     may_kill_busy: bool = False
     controllers: list[Controller] = field(default_factory=list)
 
@@ -163,11 +165,16 @@ class World:
         return controller
 
     def _make(self, ledger: SqlLedger) -> Controller:
-        traced = self.tracer.wrap(ledger, "ledger")
-        ray = self.tracer.wrap(self.ray, "ray")
-        jobs = self.tracer.wrap(self.jobs, "jobs")
+        owner = len(self.controllers)
+        traced = self.tracer.wrap(ledger, "ledger", owner=owner)
+        ray = self.tracer.wrap(self.ray, "ray", owner=owner)
+        jobs = self.tracer.wrap(self.jobs, "jobs", owner=owner)
+        head, fleet = self.head, self.fleet
+        if self.is_base_traced:
+            head = self.tracer.wrap(head, "head", owner=owner)
+            fleet = self.tracer.wrap(fleet, "fleet", owner=owner)
         providers = [
-            self.tracer.wrap(cloud, name)
+            self.tracer.wrap(cloud, name, owner=owner)
             for name, cloud in self.clouds.items()
             if name not in self.removed
         ]
@@ -175,8 +182,8 @@ class World:
         book = Book(traced, clock, params.deadlines)
         shapes = self.fleet.shapes
         base = Base(
-            self.head,
-            self.fleet,
+            head,
+            fleet,
             clock,
             shapes=dict(shapes),
             labels={name: {"site": "onprem"} for name in shapes},
