@@ -15,6 +15,7 @@ from hybrid.control.book import Book
 from hybrid.control.closing import Closer
 from hybrid.control.clouds import Clouds
 from hybrid.control.finish import Finisher
+from hybrid.control.jumps import Jumps
 from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
 from hybrid.core.cost import commitment, month_start_s
@@ -68,6 +69,10 @@ class Loop:
     _last_summary: str = ""
     _nodes_seen: dict[str, NodeStatus] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Make what only the loop needs."""
+        self.jumps = Jumps(self.book, self.clock)
+
     def start(self) -> None:
         """Learn from history; call once before the first tick."""
         for instance in reversed(self.book.ledger.instances(limit=_HISTORY)):
@@ -82,6 +87,7 @@ class Loop:
         """
         self.tick_count += 1
         self.book.ledger.check_epoch()
+        self._follow_clock()
         self.mode = self.book.ledger.mode()
         self._observe()
         self.commitment = self._committed()
@@ -92,10 +98,17 @@ class Loop:
         # of a ledger must not stop them.
         self._finish()
         self._orphans()
-        self._decide()
-        self.actor.carry_out(self.plan)
-        self.actor.retry_launches()
+        if not self.jumps.has_jumped():
+            self._decide()
+            self.actor.carry_out(self.plan)
+            self.actor.retry_launches()
         self.phase = "" if self.is_ready else self._starting_phase()
+
+    def _follow_clock(self) -> None:
+        by_s = self.jumps.notice()
+        if self.breach_since_s is not None:
+            self.breach_since_s += by_s
+        self.jumps.apply()
 
     # --- observe --------------------------------------------------------------------------
 
@@ -214,7 +227,9 @@ class Loop:
         if not self.mode.is_dry_run:
             self.finisher.drive_drains(nodes, is_ray_up=self.ray.source.is_up)
             self.finisher.drive_terminations()
-        self.finisher.renew_leases()
+        if not self.jumps.has_jumped():
+            # Told in old time, a new expiry could lie in the past: the next tick knows better.
+            self.finisher.renew_leases()
 
     def _orphans(self) -> None:
         items = self.finisher.orphans.find()

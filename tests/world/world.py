@@ -20,6 +20,7 @@ from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
 from hybrid.control.observe import RayEye, Reconciler
 from hybrid.control.params import ClusterFacts, ControlParams
+from hybrid.control.steady import SteadyClock
 from hybrid.core.cost import day_start_s
 from hybrid.core.errors import HybridError
 from hybrid.core.lifecycle import Deadlines
@@ -98,6 +99,7 @@ class World:
 
     Attributes:
         tracer: Numbers every call the controller makes.
+        jump_before: By how much the wall clock is set before which tick.
         removed: Providers that are no longer in the configuration at the next boot.
         is_base_traced: Calls to the head and the hosts are points, too.
         may_kill_busy: The test expects work to be killed by us.
@@ -111,6 +113,7 @@ class World:
     host_count: int = 2
     step_s: float = 1.0
     tracer: Tracer = field(default_factory=Tracer)
+    jump_before: dict[int, float] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     is_base_traced: bool = False
     may_kill_busy: bool = False
@@ -178,7 +181,7 @@ class World:
             for name, cloud in self.clouds.items()
             if name not in self.removed
         ]
-        clock, params = self.clock, self.params
+        clock, params = SteadyClock(self.clock), self.params
         book = Book(traced, clock, params.deadlines)
         shapes = self.fleet.shapes
         base = Base(
@@ -264,6 +267,7 @@ class World:
 
     def tick(self) -> None:
         """Let the controller tick, and the world answer."""
+        self.clock.jump(self.jump_before.pop(self.loop.tick_count, 0.0))
         self.desk.tick_started()
         self.loop.tick()
         self.sync()
@@ -320,7 +324,7 @@ class World:
         if self.may_kill_busy:
             return True
         mode = self.ledger.mode()
-        if mode.is_closing and (mode.close_by_s or 0.0) <= self.clock.now_s():
+        if mode.is_closing and (mode.close_by_s or 0.0) <= self.loop.clock.now_s():
             return True
         return node.deadline_s is not None and self.clock.monotonic_s() >= node.deadline_s
 

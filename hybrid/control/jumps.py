@@ -1,0 +1,79 @@
+"""Moving what is stored when the wall clock jumps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hybrid.control.book import Book
+from hybrid.control.steady import SteadyClock, moved
+from hybrid.core.ports import Clock
+
+
+@dataclass
+class Jumps:
+    """Notices that the wall clock was set, and moves stored instants by the same.
+
+    With another clock than a `SteadyClock` it does nothing.
+
+    Attributes:
+        _rows, _offers, _close_s: What is still to be moved, and by how much: a write that fails
+            is repeated, and nothing is moved twice.
+    """
+
+    book: Book
+    clock: Clock
+    _rows: dict[str, float] = field(default_factory=dict)
+    _offers: dict[str, float] = field(default_factory=dict)
+    _close_s: float = 0.0
+
+    def has_jumped(self) -> bool:
+        """Return whether the clock was set since the last look: instants mean something else."""
+        return isinstance(self.clock, SteadyClock) and self.clock.has_jumped()
+
+    def notice(self) -> float:
+        """Go on from the wall clock as it is now; return by how much it was set."""
+        if not isinstance(self.clock, SteadyClock) or not self.clock.has_jumped():
+            return 0.0
+        self.book.read()
+        by_s = self.clock.catch_up()
+        for instance in self.book.all():
+            key = instance.instance_id
+            self._rows[key] = self._rows.get(key, 0.0) + by_s
+        for failure in self.book.failures():
+            self._offers[failure.offer_id] = self._offers.get(failure.offer_id, 0.0) + by_s
+        self._close_s += by_s
+        return by_s
+
+    def apply(self) -> None:
+        """Store the moved instants. Raises `LedgerError`; call again then."""
+        if not self._close_s and not self._rows and not self._offers:
+            return
+        self.book.read()
+        if self._close_s:
+            self._move_mode()
+        for key, by_s in list(self._offers.items()):
+            failure = self.book.failure(key)
+            if failure is not None:
+                until_s = failure.until_s + by_s
+                self.book.save_failure(failure.model_copy(update={"until_s": until_s}))
+            del self._offers[key]
+        for key, by_s in list(self._rows.items()):
+            instance = self.book.get(key)
+            if instance is not None:
+                self.book.note(instance, **moved(instance, by_s))
+            del self._rows[key]
+
+    def _move_mode(self) -> None:
+        mode = self.book.ledger.mode()
+        if mode.close_by_s is not None:
+            close_by_s = mode.close_by_s + self._close_s
+            self.book.ledger.set_mode(mode.model_copy(update={"close_by_s": close_by_s}))
+        by_s, self._close_s = self._close_s, 0.0
+        self.book.record(
+            "clock_jumped",
+            message=(
+                f"the wall clock was set by {by_s:+.0f} s; deadlines and leases move with it. "
+                f"Check the time service of the head host"
+            ),
+            jump_s=round(by_s, 1),
+        )
