@@ -78,6 +78,8 @@ class Book:
 
     def note(self, instance: Instance, **changes: object) -> Instance:
         """Store facts that change no state."""
+        if not changes:
+            return instance
         changed = instance.model_copy(update=changes)
         if changed != instance:
             self._save(changed)

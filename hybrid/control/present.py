@@ -114,33 +114,24 @@ def _host_view(host: Host, status: HostStatus | None) -> NodeView:
 def _rented_view(instance: Instance, node: Node | None) -> NodeView:
     """Return a rented node; while it is one, Ray's word on its work, else the ledger's state."""
     offer = instance.offer
-    base = NodeView(
+    seen = None if node is None else _node_view(node, instance.instance_id, "cloud")
+    at_work = seen if instance.state is _S.RUNNING else None
+    return NodeView(
         name=instance.instance_id,
         site="cloud",
         provider=offer.provider,
+        node_id=seen.node_id if seen else "",
         instance_type=offer.instance_type,
-        state=instance.state.value,
-        why=instance.problem or instance.reason.message,
+        state=at_work.state if at_work else instance.state.value,
+        why=(at_work.why if at_work else instance.problem) or instance.reason.message,
         gpus_total=offer.gpu_count,
+        gpus_used=seen.gpus_used if seen else None,
         cpus_total=offer.shape.get("CPU", 0.0),
+        cpus_used=seen.cpus_used if seen else None,
+        idle_s=seen.idle_s if seen else None,
         usd_per_hour=offer.usd_per_hour,
         since_at_s=instance.created_at_s,
-        labels=instance.spec.labels,
-    )
-    if node is None:
-        return base
-    seen = _node_view(node, instance.instance_id, "cloud")
-    is_working = instance.state is _S.RUNNING
-    return base.model_copy(
-        update={
-            "node_id": seen.node_id,
-            "state": seen.state if is_working else base.state,
-            "why": (seen.why or instance.reason.message) if is_working else base.why,
-            "gpus_used": seen.gpus_used,
-            "cpus_used": seen.cpus_used,
-            "idle_s": seen.idle_s,
-            "labels": seen.labels,
-        }
+        labels=seen.labels if seen else instance.spec.labels,
     )
 
 
@@ -178,6 +169,11 @@ def alarms(
         what = f"the Ray head does not run: {head_problem}. It is started again by itself"
         found.append(Alarm(code="head_down", what=what, since_at_s=now_s))
     for source in sources:
+        if source.is_up and source.problem:
+            what = f"{source.name} works in part, with what was known last: {source.problem}"
+            found.append(
+                Alarm(code="source_stale", subject=source.name, what=what, since_at_s=now_s)
+            )
         if not source.is_up:
             what = f"{source.name} cannot be read, so nothing of it is ended: {source.problem}"
             since_s = source.seen_at_s or now_s
@@ -220,14 +216,25 @@ def _instance_alarms(instance: Instance, now_s: float) -> Iterable[Alarm]:
 
 def cost_view(
     *,
+    live: Sequence[Instance],
     instances: Sequence[Instance],
     spends: Sequence[Spend],
     budget: BudgetView,
     since_s: float,
     now_s: float,
 ) -> CostView:
-    """Return estimated spend of everything rented since an instant, ended and running."""
-    live = [i for i in instances if not i.is_ended]
+    """Return estimated spend of everything rented since an instant, ended and running.
+
+    Args:
+        live: All that is not ended; what is booked among them meanwhile counts once.
+        instances: To be shown, the newest ones.
+        spends: What is booked.
+        budget: Caps and what is used of them.
+        since_s: The instant.
+        now_s: Now.
+    """
+    booked = {s.instance_id for s in spends}
+    live = [i for i in live if i.instance_id not in booked]
     running = [
         Spend(
             instance_id=i.instance_id,
