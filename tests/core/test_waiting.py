@@ -46,6 +46,11 @@ def test_ages_follow_from_counts(
     assert ages(*looks) == expected
 
 
+def test_a_steady_stream_looks_older_than_it_is() -> None:
+    """The price of counts: ten short tasks that change at each look seem to be the same ten."""
+    assert ages(*((float(n), 10) for n in range(0, 600, 5)))[-1] == 595.0
+
+
 def test_each_kind_of_request_ages_alone() -> None:
     old, new = make_demand(1, 2), make_demand(2, 2, ONPREM)
     backlog, _ = look(Backlog(), make_view(old), now_s=0)

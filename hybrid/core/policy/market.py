@@ -230,7 +230,7 @@ class Wallet:
             ("usd_per_month", caps.usd_per_month, used.month_usd + promised_usd, launch_usd),
         )
         for name, cap, now, each in rows:
-            if cap is not None and each:
+            if cap is not None:
                 yield name, cap, now, each
 
 
@@ -256,7 +256,10 @@ def is_coming(instance: Instance, *, now_s: float) -> bool:
 
 
 def _times(room: float, each: float) -> float:
-    return (room + _ROUNDING) / each
+    """Return how often `each` fits; a cap that is passed already lets nothing through."""
+    if each:
+        return (room + _ROUNDING) / each
+    return math.inf if room >= -_ROUNDING else 0.0
 
 
 def _probing(offer: Offer) -> Refusal:

@@ -51,7 +51,7 @@ class Queue:
     """The waiting work of a snapshot, sorted into met and unmet.
 
     Attributes:
-        home: The nodes that are there and the hosts, as if nothing ran on them.
+        home: The nodes that are there or come, and the hosts, as if nothing ran on them.
         breach_since_s: When the limit was first found broken; `None` when it holds.
         is_breach_stable: It has been broken for long enough to spend money.
         breach_code: `queue_wait`, `queue_gpus`, or `""`.
@@ -113,7 +113,8 @@ def free_room(snapshot: Snapshot, axis: Axis) -> Room:
     for host in snapshot.hosts:
         if host.is_coming:
             room.add(host.shape, host.labels, is_cloud=False, is_coming=True)
-    for instance in snapshot.instances:
+    # In the order of their launches: see `Room.fill_coming`.
+    for instance in sorted(snapshot.instances, key=lambda i: (i.created_at_s, i.instance_id)):
         if is_coming(instance, now_s=snapshot.now_s) and instance.instance_id not in there:
             labels = rented_labels(instance.offer)
             room.add(instance.offer.shape, labels, is_cloud=True, is_coming=True)
@@ -130,6 +131,9 @@ def _empty_home(snapshot: Snapshot, axis: Axis) -> Room:
     for host in snapshot.hosts:
         if host.name not in there:
             room.add(host.shape, host.labels, is_cloud=False)
+    for instance in snapshot.instances:
+        if is_coming(instance, now_s=snapshot.now_s):
+            room.add(instance.offer.shape, rented_labels(instance.offer), is_cloud=True)
     return room
 
 

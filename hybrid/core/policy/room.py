@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TypeAlias
 
 from hybrid.core.labels import admits
@@ -93,6 +94,7 @@ class Room:
     axis: Axis
     nodes: dict[Place, dict[Vector, int]] = field(default_factory=dict)
     _places: dict[Selector, list[Place]] = field(default_factory=dict)
+    _coming: list[tuple[Place, Vector]] = field(default_factory=list)
 
     def add(
         self,
@@ -108,7 +110,10 @@ class Room:
         if place not in self.nodes:
             self.nodes[place] = {}
             self._places.clear()
-        self._put(place, self.axis.vector(free), count)
+        size = self.axis.vector(free)
+        self._put(place, size, count)
+        if is_coming:
+            self._coming += [(place, size)] * count
 
     @property
     def is_full(self) -> bool:
@@ -118,7 +123,7 @@ class Room:
     def copy(self) -> Room:
         """Return a room that can be changed without changing this one."""
         nodes = {place: dict(free) for place, free in self.nodes.items()}
-        return Room(self.axis, nodes, dict(self._places))
+        return Room(self.axis, nodes, dict(self._places), list(self._coming))
 
     def has_space(self, demand: Demand) -> bool:
         """Return whether one such request fits somewhere."""
@@ -152,33 +157,40 @@ class Room:
     def fill_coming(self, wanted: Sequence[tuple[Demand, int]]) -> list[int]:
         """Return how many of each would fit what is coming, filled node by node.
 
-        The largest nodes first, each with what it takes in the order of `wanted`: so were they
-        chosen when they were launched. Changes nothing.
+        The nodes in the order they were added, each with what it takes in the order of `wanted`:
+        so were they chosen when they were launched. Changes nothing.
         """
         left = [count for _, count in wanted]
         needs = [self.axis.vector(demand.shape) for demand, _ in wanted]
-        groups = [
-            (free, place, count)
-            for place, nodes in self.nodes.items()
-            for free, count in nodes.items()
-            if place.is_coming
-        ]
-        for free, place, node_count in sorted(groups, reverse=True):
+        for (place, free), same in groupby(self._coming_in_order()):
             admitted = [
                 n
                 for n, (demand, _) in enumerate(wanted)
                 if any(place in self._admitting(s) for s in demand.selectors or ((),))
             ]
-            nodes = node_count
+            nodes = len(tuple(same))
             while nodes:
                 takes = _fill_one(free, [(n, needs[n], left[n]) for n in admitted])
                 if not takes:
                     break
-                same = min(nodes, *(left[n] // times for n, times in takes))
-                nodes -= same
+                alike = min(nodes, *(left[n] // times for n, times in takes))
+                nodes -= alike
                 for n, times in takes:
-                    left[n] -= times * same
+                    left[n] -= times * alike
         return [count - rest for (_, count), rest in zip(wanted, left, strict=True)]
+
+    def _coming_in_order(self) -> list[tuple[Place, Vector]]:
+        """Return the nodes that come, in the order they were added; then those a gang is on."""
+        counts = {place: dict(nodes) for place, nodes in self.nodes.items() if place.is_coming}
+        nodes = []
+        for place, free in self._coming:
+            if counts[place].get(free):
+                counts[place][free] -= 1
+                nodes.append((place, free))
+        used = ((p, free, count) for p, rest in counts.items() for free, count in rest.items())
+        for place, free, count in sorted(used):
+            nodes += [(place, free)] * count
+        return nodes
 
     def take_gang(self, gang: Gang) -> Placed | None:
         """Place all bundles, or change nothing and return `None`."""

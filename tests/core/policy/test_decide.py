@@ -25,7 +25,7 @@ from hybrid.core.models import (
     Spread,
 )
 from hybrid.core.policy.decide import decide
-from hybrid.core.policy.market import rented_labels
+from hybrid.core.policy.market import is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Drain, Finding, Host, Launch, Plan, Snapshot
 from hybrid.core.policy.room import fits, total
@@ -401,8 +401,14 @@ def could_run(finding: Finding, work: Demand, snapshot: Snapshot) -> bool:
     places: list[tuple[Any, Any]] = [
         (n.total, n.labels) for n in snapshot.nodes if n.status is not NodeStatus.DEAD
     ]
-    places += [(h.shape, h.labels) for h in snapshot.hosts]
+    there = {n.host for n in snapshot.nodes if n.status is not NodeStatus.DEAD}
+    places += [(h.shape, h.labels) for h in snapshot.hosts if h.name not in there]
     places += [(o.shape, rented_labels(o)) for o in snapshot.offers if allowed(o, snapshot.caps)]
+    places += [
+        (i.offer.shape, rented_labels(i.offer))
+        for i in snapshot.instances
+        if is_coming(i, now_s=NOW_S)
+    ]
     return any(fits(work.shape, s) and admits_any(work.selectors, labels) for s, labels in places)
 
 
@@ -498,7 +504,10 @@ def merged(some: tuple[Demand, ...], more: tuple[Demand, ...]) -> tuple[Demand, 
 def test_what_is_launched_serves_what_it_was_launched_for(
     work: tuple[Demand, ...], shop: tuple[Offer, ...], groups: list[Gang]
 ) -> None:
-    """While instances boot, the next plans launch nothing for the same work, or hardly."""
+    """Reliability 13: while instances boot, the next plans launch nothing for the same work.
+
+    A gang may be packed onto nodes that were meant for others, which costs a node at most.
+    """
     late = tuple(g.model_copy(update={"waiting_s": 400.0}) for g in named(groups, "g", "gang_id"))
     snapshot = make_snapshot(demands=work, gangs=late, offers=shop)
     counts = []
@@ -509,7 +518,7 @@ def test_what_is_launched_serves_what_it_was_launched_for(
             update={"instances": (*snapshot.instances, *booting(made, len(snapshot.instances)))}
         )
 
-    assert counts[1] <= 1
+    assert counts[1] <= (1 if groups else 0)
     assert counts[2] == 0
 
 

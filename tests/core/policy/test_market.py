@@ -338,6 +338,15 @@ def test_an_offer_without_gpus_is_not_held_by_a_cap_on_gpus() -> None:
     assert shop.room_for(offer, 9) == 9
 
 
+def test_a_cap_that_is_passed_already_lets_nothing_through() -> None:
+    """As in the ledger: it was lowered, so something must leave first."""
+    offer = make_offer(gpus=0, CPU=8)
+    shop = make_shop(offer, caps=Caps(gpu_count=4), commitment=Commitment(gpu_count=5))
+
+    assert shop.room_for(offer, 9) == 0
+    assert shop.refusal(offer).code == "cap_gpus"
+
+
 def test_the_words_of_a_cap_name_it_as_the_file_does_with_all_numbers() -> None:
     offer = make_offer(usd=2.5)
     shop = make_shop(offer, caps=Caps(usd_per_hour=8), commitment=Commitment(usd_per_hour=7.25))

@@ -487,3 +487,46 @@ def test_fits_forgives_rounding_and_nothing_else(
 
 def test_total_sums_shapes_over_counts() -> None:
     assert total((make_demand(2, 3, CPU=1), make_demand(0, 2, CPU=4))) == {"GPU": 6, "CPU": 11}
+
+
+# --- what is coming -------------------------------------------------------------------------
+
+
+def coming_room(*gpus: float, work: tuple[Demand, ...]) -> Room:
+    nodes = [cloud_node(f"c-{n}", size) for n, size in enumerate(gpus)]
+    return make_room(*nodes, work=work, coming=len(nodes))
+
+
+def test_coming_nodes_are_filled_one_by_one_in_the_order_they_were_launched() -> None:
+    """Best fit would put a 3 on the 4 and leave no room for the last 2."""
+    three, two = make_demand(3, 2), make_demand(2, 3)
+    room = coming_room(8, 4, work=(three, two))
+
+    assert room.fill_coming([(three, 2), (two, 3)]) == [2, 3]
+    assert [room.take(d, d.count, is_coming=True).count for d in (three, two)] == [2, 2]
+
+
+def test_filling_changes_nothing_and_looks_only_at_what_is_coming() -> None:
+    one = make_demand(1, 99)
+    room = make_room(make_node("h", 4), cloud_node("c", 4), work=(one,), coming=1)
+
+    assert room.fill_coming([(one, 99)]) == [4]
+    assert room.fill_coming([(one, 99)]) == [4]
+    assert room.take(one, 99, is_coming=False) == Placed(now=4)
+    assert room.take(one, 99, is_coming=True) == Placed(coming=4)
+
+
+def test_filling_heeds_labels_and_work_that_needs_nothing() -> None:
+    home, away, none = make_demand(1, 9, ONPREM), make_demand(1, 9, CLOUD), make_demand(0, 9)
+    room = coming_room(2, 2, work=(home, away, none))
+
+    assert room.fill_coming([(home, 9), (away, 3), (none, 9)]) == [0, 3, 9]
+
+
+def test_a_gang_on_coming_nodes_leaves_the_rest_of_them_to_others() -> None:
+    gang, one = make_gang(make_demand(3), make_demand(3)), make_demand(1, 99)
+    room = coming_room(4, 8, 8, work=(*gang.bundles, one))
+
+    assert room.take_gang(gang) == Placed(coming=2)
+    assert room.fill_coming([(one, 99)]) == [14]
+    assert room.copy().fill_coming([(one, 99)]) == [14]
