@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 import hybrid
+from hybrid.adapters import catalog
 from hybrid.adapters.clock import SystemClock
 from hybrid.adapters.job_logs import JobLogFolder
 from hybrid.adapters.ledger import SqlLedger
@@ -59,6 +60,7 @@ def make_providers(
         ConfigError: A provider refuses its settings; the error names the place in the file.
     """
     makers = {point.name: point for point in entry_points(group="hybrid.providers")}
+    prices = catalog.load()
     providers: list[Provider] = []
     for name in settings.provider_names:
         folder = state.path / "providers" / name
@@ -69,6 +71,7 @@ def make_providers(
             state_dir=str(folder),
             ray_dir=str(ray_dir),
             clock=clock,
+            catalog=prices,
         )
         make: MakeProvider = makers[name].load()
         try:

@@ -6,10 +6,11 @@ Implementations are synchronous: the cloud SDKs are, and one tick runs in one th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from hybrid.core.catalog import Catalog
 from hybrid.core.models import (
     Caps,
     CloudInstance,
@@ -466,6 +467,7 @@ class ProviderContext:
         ray_dir: A short folder for Ray's sockets on the head host (paths have a limit of 107
             bytes), used by the local provider only.
         clock: Time.
+        catalog: What machines cost where neither the configuration nor the cloud says.
     """
 
     cluster_id: str
@@ -473,6 +475,7 @@ class ProviderContext:
     state_dir: str
     ray_dir: str
     clock: Clock
+    catalog: Catalog = field(default_factory=Catalog)
 
 
 class MakeProvider(Protocol):
