@@ -1,0 +1,141 @@
+"""What Google's errors mean: a code, or else an HTTP status, becomes an error of the port.
+
+Codes are the `reason` of HTTP errors (https://cloud.google.com/compute/docs/troubleshooting/api-errors)
+and the `code` of operations (https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hybrid.core.errors import (
+    AuthError,
+    CapacityError,
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    ProviderError,
+    QuotaError,
+    ThrottledError,
+    TransientError,
+)
+
+_CODES: Mapping[type[ProviderError], tuple[str, ...]] = {
+    CapacityError: (
+        "ZONE_RESOURCE_POOL_EXHAUSTED",
+        "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+        "REGION_RESOURCE_POOL_EXHAUSTED",
+        "RESOURCE_POOL_EXHAUSTED",
+        "RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+        "INSUFFICIENT_CAPACITY",
+        "STOCKOUT",
+    ),
+    QuotaError: (
+        "QUOTA_EXCEEDED",
+        "LIMIT_EXCEEDED",
+        "IP_SPACE_EXHAUSTED",
+        "IP_SPACE_EXHAUSTED_WITH_DETAILS",
+    ),
+    ThrottledError: (
+        "RATE_LIMIT_EXCEEDED",
+        "USER_RATE_LIMIT_EXCEEDED",
+        "CONCURRENT_OPERATION_QUOTA_EXCEEDED",
+    ),
+    AuthError: (
+        "AUTH_ERROR",
+        "FORBIDDEN",
+        "PERMISSIONS_ERROR",
+        "PERMISSION_DENIED",
+        "IAM_PERMISSION_DENIED",
+        "ACCESS_NOT_CONFIGURED",
+        "SERVICE_DISABLED",
+        "BILLING_DISABLED",
+        "REQUIRED_LOGIN",
+    ),
+    ConflictError: ("ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS"),
+    NotFoundError: ("NOT_FOUND", "RESOURCE_NOT_FOUND"),
+    InvalidRequestError: (
+        "INVALID",
+        "INVALID_FIELD_VALUE",
+        "INVALID_PARAMETER",
+        "INVALID_USAGE",
+        "BAD_REQUEST",
+        "UNSUPPORTED_OPERATION",
+    ),
+    TransientError: (
+        "BACKEND_ERROR",
+        "INTERNAL_ERROR",
+        "RESOURCE_NOT_READY",
+        "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE",
+        "RESOURCE_OPERATION_RATE_EXCEEDED",
+        "CONDITION_NOT_MET",
+    ),
+}
+_STATUSES: Mapping[int, type[ProviderError]] = {
+    400: InvalidRequestError,
+    401: AuthError,
+    403: AuthError,
+    404: NotFoundError,
+    408: TransientError,
+    409: ConflictError,
+    412: TransientError,
+    429: ThrottledError,
+}
+_HINTS: Mapping[type[ProviderError], str] = {
+    AuthError: (
+        "check the credentials (gcloud auth application-default login, or the file in "
+        "GOOGLE_APPLICATION_CREDENTIALS), their permissions, and this machine's clock"
+    ),
+    QuotaError: "ask Google for a higher quota, or use another region",
+}
+
+
+def _plain(code: str) -> str:
+    """Return a code without the difference between `quotaExceeded` and `QUOTA_EXCEEDED`."""
+    return code.replace("_", "").lower()
+
+
+_KINDS: Mapping[str, type[ProviderError]] = {
+    _plain(code): kind for kind, codes in _CODES.items() for code in codes
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error in Google's words.
+
+    Attributes:
+        code: Its `reason` or `code`; `""` when it has none, as an error page.
+        http_status: 0 when there is none.
+    """
+
+    code: str
+    message: str
+    http_status: int = 0
+
+
+def kind_of(failure: Failure) -> type[ProviderError]:
+    """Return what to do about a failure: the code decides, then the status."""
+    kind = _KINDS.get(_plain(failure.code))
+    if kind is not None:
+        return kind
+    if failure.http_status >= 500:
+        return TransientError
+    return _STATUSES.get(failure.http_status, ProviderError)
+
+
+def translated(failure: Failure, *, provider: str, doing: str) -> ProviderError:
+    """Return the error of the port for a failed request."""
+    return error(kind_of(failure), failure, provider=provider, doing=doing)
+
+
+def error(
+    kind: type[ProviderError], failure: Failure, *, provider: str, doing: str
+) -> ProviderError:
+    """Return an error of a given kind, with the failure's own words in it."""
+    code = failure.code or (f"HTTP {failure.http_status}" if failure.http_status else "")
+    words = " ".join(failure.message.split())[:500]
+    hint = _HINTS.get(kind)
+    message = f"Google Cloud, {doing}: {words}" + (f" ({code})" if code else "")
+    return kind(message + (f"; {hint}" if hint else ""), provider=provider, code=code)

@@ -1,0 +1,235 @@
+"""What the configuration says about Google Cloud: the project, and what may be rented in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
+from providers.gcp.naming import ZONE
+
+DAY_S = 86_400.0
+_GIB = 2**30
+_OWN_LABELS = frozenset(
+    {"site", "provider", "region", "zone", "market", "instance-type", "accelerator"}
+)
+_INFRA = re.compile(rf"[^/]+/([a-z0-9-]+)/({ZONE})")
+_LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_IMAGE = r"^projects/[a-z0-9.:-]+/global/images/(family/)?[a-z0-9-]+$"
+_NAME = r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
+
+
+def _from_text(value: object, read: object) -> object:
+    return read(value) if isinstance(value, str) and callable(read) else value
+
+
+_Duration: TypeAlias = Annotated[
+    float,
+    BeforeValidator(lambda value: _from_text(value, duration_s)),
+    Field(ge=0, allow_inf_nan=False),
+]
+_Size: TypeAlias = Annotated[int, BeforeValidator(lambda value: _from_text(value, size_bytes))]
+_DiskSize: TypeAlias = Annotated[_Size, Field(ge=10 * _GIB, le=64 * 1024 * _GIB)]
+# At least 30 s and at most 120 days: Google's limits of `maxRunDuration`.
+_Life: TypeAlias = Annotated[_Duration, Field(ge=600, le=120 * DAY_S)]
+_Tag: TypeAlias = Annotated[str, Field(pattern=_NAME)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Machine(_Section):
+    """What may stand with the account for all pools, or with one pool for itself.
+
+    Attributes:
+        image: Of the boot disk: `projects/P/global/images/NAME` or `.../family/NAME`. It must
+            hold the GPU driver, Python, this program and the same Ray as the head.
+        subnetwork: Name of the subnetwork of the zone's region, in this project.
+        network_tags: Network tags that firewall rules name.
+        external_ip: Whether it gets a public address. Without one it needs Cloud NAT for
+            anything outside your networks.
+        service_account: Whose rights programs on the node have; none when absent.
+        disk_size: Boot disk.
+        disk_type: `pd-balanced`, `pd-ssd`, `hyperdisk-balanced`, ...
+        python: Interpreter in the image that has this program and Ray.
+        max_life: Google itself deletes an instance that ran this long, whoever is alive. It
+            cannot be changed later. Up to 7 days such machines may use either of the two GPU
+            quotas, preemptible or standard.
+    """
+
+    image: str | None = Field(default=None, pattern=_IMAGE)
+    subnetwork: _Tag = "default"
+    network_tags: tuple[_Tag, ...] = ()
+    external_ip: bool = False
+    service_account: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
+    disk_size: _DiskSize = 100 * _GIB
+    disk_type: _Tag = "pd-balanced"
+    python: str = Field(default="/opt/hybrid/bin/python", pattern=r"^/[A-Za-z0-9._/+-]+$")
+    max_life: _Life = 7 * DAY_S
+
+
+class Pool(Machine):
+    """Instances of one kind in one zone. What `Machine` has and a pool lacks is the account's.
+
+    Attributes:
+        infra: `gcp/REGION/ZONE`, such as `gcp/us-central1/us-central1-a`.
+        instance_type: Machine type, such as `g2-standard-8`.
+        accelerators: Its GPUs, such as `L4:1`, as tasks ask for them.
+        attached_gpu: Google's name of a GPU to attach, such as `nvidia-tesla-t4`, for machine
+            types that come without (N1).
+        cpus, memory: What Ray will count on it.
+        boot_time: From the create call to a node in Ray, until it is learned.
+        rank: Place in the configuration's `ordered` list.
+    """
+
+    infra: str
+    instance_type: str = Field(pattern=r"^[a-z][a-z0-9-]{0,61}[a-z0-9]$")
+    accelerators: str | None = None
+    attached_gpu: _Tag | None = None
+    cpus: int = Field(ge=1)
+    memory: _Size = Field(ge=0)
+    usd_per_hour: float = Field(gt=0, allow_inf_nan=False)
+    use_spot: bool = False
+    max_nodes: int | None = Field(default=None, ge=0)
+    labels: dict[str, str] = Field(default_factory=dict)
+    rank: int = Field(default=0, ge=0)
+    boot_time: _Duration = 240.0
+
+    @field_validator("infra")
+    @classmethod
+    def _names_a_zone(cls, text: str) -> str:
+        match = _INFRA.fullmatch(text)
+        if match is None:
+            raise ValueError(
+                f"{text!r} names no zone; write gcp/REGION/ZONE, for example "
+                "gcp/us-central1/us-central1-a"
+            )
+        if not match[2].startswith(f"{match[1]}-"):
+            raise ValueError(f"zone {match[2]} is not in region {match[1]}; correct one of them")
+        return text
+
+    @field_validator("accelerators")
+    @classmethod
+    def _is_a_gpu_request(cls, text: str | None) -> str | None:
+        return None if text is None else str(gpu_request(text))
+
+    @field_validator("labels")
+    @classmethod
+    def _are_not_ours(cls, labels: dict[str, str]) -> dict[str, str]:
+        if taken := sorted(_OWN_LABELS & labels.keys()):
+            raise ValueError(f"label {taken[0]} is set by this program; choose another name")
+        return labels
+
+    @model_validator(mode="after")
+    def _attaches_what_it_counts(self) -> Pool:
+        if self.attached_gpu and self.accelerators is None:
+            raise ValueError(
+                f"attached_gpu is {self.attached_gpu}, but accelerators does not say how many; "
+                "write for example accelerators: T4:1"
+            )
+        return self
+
+    @property
+    def region(self) -> str:
+        """The region, such as `us-central1`."""
+        return self.infra.split("/")[1]
+
+    @property
+    def zone(self) -> str:
+        """The zone, such as `us-central1-a`."""
+        return self.infra.split("/")[2]
+
+    @property
+    def gpus(self) -> GpuRequest | None:
+        """The GPUs of one instance."""
+        return None if self.accelerators is None else gpu_request(self.accelerators)
+
+
+class Params(Machine):
+    """The provider's whole configuration; beside this, what `Machine` says.
+
+    Attributes:
+        project: Id of the project that pays.
+        labels: Labels of your own on every instance and disk, for billing reports.
+        endpoint: Another address of the API: an emulator's, or a private one.
+        launch_wait: How long a launch waits for Google to say whether there is a machine. What
+            takes longer is looked for in the next tick.
+        call_timeout: How long one call may take.
+        list_lag: Longest time a new instance may be missing from Google's list.
+    """
+
+    pools: tuple[Pool, ...] = ()
+    project: str = Field(default="", pattern=r"^([a-z0-9.:-]{1,100})?$")
+    labels: dict[str, str] = Field(default_factory=dict)
+    endpoint: str = ""
+    launch_wait: _Duration = Field(default=10.0, le=110)
+    call_timeout: _Duration = Field(default=30.0, ge=0.1, le=300)
+    list_lag: _Duration = Field(default=60.0, le=3600)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pools_take_after_the_account(cls, raw: object) -> object:
+        """Give each pool the account's image, network and so on, where it has none."""
+        if not isinstance(raw, Mapping) or not isinstance(raw.get("pools"), list | tuple):
+            return raw
+        shared = {key: raw[key] for key in Machine.model_fields if raw.get(key) is not None}
+        pools = [{**shared, **pool} if isinstance(pool, Mapping) else pool for pool in raw["pools"]]
+        return {**raw, "pools": pools}
+
+    @field_validator("labels")
+    @classmethod
+    def _are_labels_of_google(cls, labels: dict[str, str]) -> dict[str, str]:
+        for key, value in labels.items():
+            if not _LABEL.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
+                raise ValueError(
+                    f"{key}: {value!r} is not a label of Google Cloud; write up to 63 of a-z, "
+                    "0-9, _ and -, the key beginning with a letter"
+                )
+            if key.startswith("hybrid-"):
+                raise ValueError(f"label {key} is kept for this program; choose another name")
+        return labels
+
+    @field_validator("endpoint")
+    @classmethod
+    def _keeps_tokens_safe(cls, url: str) -> str:
+        parts = urlsplit(url)
+        is_loopback = parts.scheme == "http" and parts.hostname in _LOOPBACK
+        is_plain = parts.path in ("", "/") and not parts.query and not parts.username
+        if url and (
+            not parts.hostname or not is_plain or not (parts.scheme == "https" or is_loopback)
+        ):
+            raise ValueError(
+                f"{url!r} cannot be an endpoint; write https://HOST, or http://127.0.0.1:PORT "
+                "for an emulator"
+            )
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Params:
+        if self.pools and not self.project:
+            raise ValueError("project is missing; write the id of your Google Cloud project")
+        for place, pool in enumerate(self.pools):
+            if pool.image is None:
+                raise ValueError(
+                    f"pool {place} ({pool.infra}) has no image; write image under providers or "
+                    "with the pool, such as projects/my-project/global/images/family/hybrid-node"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _pools_differ(self) -> Params:
+        kinds = [(pool.zone, pool.instance_type, pool.use_spot) for pool in self.pools]
+        for place, kind in enumerate(kinds):
+            if kind in kinds[:place]:
+                raise ValueError(
+                    f"pools {kinds.index(kind)} and {place} are the same machine type in the same "
+                    "zone and market; remove one, or change it"
+                )
+        return self

@@ -1,0 +1,283 @@
+"""Google Cloud behind the port `hybrid.core.ports.Provider`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+from pydantic import ValidationError
+
+from hybrid.core.errors import InvalidRequestError, NotFoundError, ProviderError, TransientError
+from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
+from hybrid.core.ports import ProviderContext
+from providers.gcp.client import Client, Machine, Operation
+from providers.gcp.errors import translated
+from providers.gcp.launching import Launcher, wait
+from providers.gcp.naming import (
+    CLUSTER_TAG,
+    Place,
+    encoded,
+    instance_name,
+    labels_of,
+    owned_instance_id,
+)
+from providers.gcp.offers import offer_of
+from providers.gcp.params import Params, Pool
+from providers.gcp.request import Json, instance_body, metadata
+from providers.gcp.userdata import EXPIRY_KEY, expiry_text, startup_script
+
+# https://cloud.google.com/compute/docs/instances/instance-lifecycle
+_STATES: Mapping[str, CloudState] = {
+    "PENDING": CloudState.PENDING,
+    "PROVISIONING": CloudState.PENDING,
+    "STAGING": CloudState.PENDING,
+    "RUNNING": CloudState.RUNNING,
+    "REPAIRING": CloudState.RUNNING,
+    "PENDING_STOP": CloudState.STOPPING,
+    "STOPPING": CloudState.STOPPING,
+    "DEPROVISIONING": CloudState.STOPPING,
+    "SUSPENDING": CloudState.STOPPING,
+    # Not gone: the disk is there and is paid for, until somebody deletes the instance.
+    "STOPPED": CloudState.STOPPING,
+    "SUSPENDED": CloudState.STOPPING,
+    "TERMINATED": CloudState.STOPPING,
+}
+_HALTED = ("STOPPED", "SUSPENDED", "TERMINATED")
+_NOT_READY = "resourceNotReady"
+
+
+class GcpProvider:
+    """See `Provider`. Its ids are `zone/name`.
+
+    An instance carries two expiries. The node follows the one in its metadata, which `extend`
+    moves, and turns itself off. Google deletes the instance after `max_life` in any case:
+    `maxRunDuration` can be changed on stopped instances only, so nothing extends that.
+    """
+
+    def __init__(self, name: str, params: Params, context: ProviderContext) -> None:
+        self.name = name
+        self._params = params
+        self._context = context
+        self._pools = {offer_of(pool, name).offer_id: pool for pool in params.pools}
+        self._client = Client(
+            name, params.project, endpoint=params.endpoint, timeout_s=params.call_timeout
+        )
+        self._launcher = Launcher(
+            self._client, context.clock, context.cluster_id, wait_s=params.launch_wait
+        )
+
+    @property
+    def list_lag_s(self) -> float:
+        """See `Provider.list_lag_s`; Google promises nothing, so it is a setting."""
+        return self._params.list_lag
+
+    def offers(self) -> Sequence[Offer]:
+        """See `Provider.offers`."""
+        return [offer_of(pool, self.name) for pool in self._params.pools]
+
+    def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
+        """See `Provider.launch`. Waits up to `launch_wait` for Google to have the machine."""
+        pool = self._pools.get(offer.offer_id)
+        if pool is None:
+            raise self._invalid(f"{offer.offer_id} is not an offer of this cloud")
+        if spec.cluster_id != self._context.cluster_id:
+            raise self._invalid(f"{spec.cluster_id} is not this cluster")
+        name = instance_name(spec.cluster_id, spec.instance_id, spec.attempt)
+        place = Place(self._params.project, pool.zone, name)
+        body = self._body(pool, offer, spec, place, token=token, join_token=join_token)
+        self._launcher.launch(place, body, spec, token=token)
+        return str(place)
+
+    def list_instances(self) -> Sequence[CloudInstance]:
+        """See `Provider.list_instances`.
+
+        Ended instances vanish from Google's list. Launches that failed after they were accepted
+        are shown as gone for a while, with the reason.
+        """
+        cluster_id = self._context.cluster_id
+        machines = {
+            machine.place: machine
+            for machine in self._client.list_labelled(CLUSTER_TAG, encoded(cluster_id))
+        }
+        listed = [found for m in machines.values() if (found := self._look(m)) is not None]
+        failed = [
+            CloudInstance(
+                instance_id=pending.instance_id,
+                provider_id=str(place),
+                state=CloudState.GONE,
+                launched_at_s=pending.started_at_s,
+                problem=pending.problem,
+            )
+            for place, pending in self._launcher.failed(machines.keys())
+        ]
+        return [*listed, *failed]
+
+    def terminate(self, provider_ids: Collection[str]) -> None:
+        """See `Provider.terminate`. An instance that is on its way out is left alone."""
+        problems = []
+        machines = self._own(provider_ids)
+        for machine in machines:
+            try:
+                self._check(self._client.delete(machine.place), f"delete {machine.place}")
+            except NotFoundError:
+                continue
+            except ProviderError as err:
+                is_ending = _STATES.get(machine.status) is CloudState.STOPPING
+                if not (is_ending and err.code == _NOT_READY):
+                    problems.append(err)
+        for problem in problems:
+            raise problem
+
+    def extend(self, provider_ids: Collection[str], *, until_s: float) -> None:
+        """See `Provider.extend`. The end that Google sets by `max_life` stays what it is."""
+        alive = (CloudState.PENDING, CloudState.RUNNING)
+        machines = [m for m in self._own(provider_ids) if _STATES.get(m.status, alive[1]) in alive]
+        if not machines:
+            raise self._not_found(provider_ids)
+        # All are asked for first, then waited for: together they take as long as one. The
+        # trouble of one is no reason to let the others end.
+        operations: list[Operation] = []
+        problems: list[ProviderError] = []
+        for machine in machines:
+            try:
+                operations.append(self._move_expiry(machine, until_s))
+            except NotFoundError:
+                continue  # it ended just now
+            except ProviderError as err:
+                problems.append(err)
+        end_s = self._context.clock.monotonic_s() + self._params.call_timeout
+        for operation in operations:
+            try:
+                self._confirm(operation, end_s=end_s)
+            except ProviderError as err:
+                problems.append(err)
+        for problem in problems:
+            raise problem
+        if not operations:
+            raise self._not_found(provider_ids)
+
+    # --- parts ----------------------------------------------------------------------------
+
+    def _body(
+        self,
+        pool: Pool,
+        offer: Offer,
+        spec: LaunchSpec,
+        place: Place,
+        *,
+        token: str,
+        join_token: str,
+    ) -> Json:
+        try:
+            labels = labels_of(spec, token=token, extra=self._params.labels)
+            script = startup_script(offer, spec, join_token=join_token, python=pool.python)
+        except ValidationError as err:
+            message = "; ".join(item["msg"] for item in err.errors(include_url=False))
+            raise self._invalid(message) from err
+        except ValueError as err:
+            raise self._invalid(str(err)) from err
+        return instance_body(
+            pool,
+            place,
+            project=self._params.project,
+            labels=labels,
+            script=script,
+            expires_at_s=spec.expires_at_s,
+        )
+
+    def _move_expiry(self, machine: Machine, until_s: float) -> Operation:
+        items = {**machine.metadata, EXPIRY_KEY: expiry_text(until_s)}
+        content = metadata(items, machine.metadata_fingerprint)
+        return self._client.set_metadata(machine.place, content)
+
+    def _confirm(self, operation: Operation, *, end_s: float) -> None:
+        """Raise unless a new expiry is in force before `end_s`."""
+        clock = self._context.clock
+        left_s = max(0.0, end_s - clock.monotonic_s())
+        done = wait(self._client, operation, clock=clock, limit_s=left_s)
+        self._check(done, "extend a lease")
+        if not done.is_done:
+            text = "Google Cloud, extend a lease: not confirmed in time; asked again"
+            raise TransientError(text, provider=self.name)
+
+    def _look(self, machine: Machine) -> CloudInstance | None:
+        """Return an instance as the port shows it; `None` when it is not this cluster's."""
+        instance_id = self._instance_id(machine)
+        if instance_id is None:
+            return None
+        # A status nobody knows yet: it exists, so it costs.
+        state = _STATES.get(machine.status, CloudState.RUNNING)
+        if state is not CloudState.PENDING:
+            self._launcher.forget(machine.place)
+        return CloudInstance(
+            instance_id=instance_id,
+            provider_id=str(machine.place),
+            state=state,
+            launched_at_s=machine.created_at_s,
+            expires_at_s=_expires_at_s(machine),
+            problem=_problem(machine),
+        )
+
+    def _instance_id(self, machine: Machine) -> str | None:
+        return owned_instance_id(
+            machine.labels, machine.place.name, cluster_id=self._context.cluster_id
+        )
+
+    def _own(self, provider_ids: Collection[str]) -> list[Machine]:
+        """Return the machines of these ids that are this cluster's.
+
+        One is asked for by name, since a list may lag; of several only those not in the list.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        places = {place for text in provider_ids if (place := Place.of(text)) is not None}
+        found: list[Machine] = []
+        if len(places) > 1:
+            label = encoded(self._context.cluster_id)
+            listed = self._client.list_labelled(CLUSTER_TAG, label)
+            found = [machine for machine in listed if machine.place in places]
+        for place in sorted(places - {m.place for m in found}, key=str):
+            try:
+                found.append(self._client.get(place))
+            except NotFoundError:
+                continue
+        own = [machine for machine in found if self._instance_id(machine) is not None]
+        if not own:
+            raise self._not_found(provider_ids)
+        return own
+
+    def _check(self, operation: Operation, doing: str) -> None:
+        """Raise if an operation failed."""
+        for failure in operation.failures:
+            raise translated(failure, provider=self.name, doing=doing)
+
+    def _invalid(self, message: str) -> InvalidRequestError:
+        return InvalidRequestError(message, provider=self.name)
+
+    def _not_found(self, provider_ids: Collection[str]) -> NotFoundError:
+        ids = ", ".join(sorted(provider_ids)) or "(none named)"
+        return NotFoundError(f"no such instance: {ids}", provider=self.name, code="notFound")
+
+
+def _expires_at_s(machine: Machine) -> float | None:
+    """Return the earlier of the two ends: the node's own and Google's."""
+    ends = [] if machine.ends_at_s is None else [machine.ends_at_s]
+    with suppress(KeyError, ValueError):  # somebody took it away; Google's end stays
+        ends.append(float(machine.metadata[EXPIRY_KEY]))
+    return min(ends, default=None)
+
+
+def _problem(machine: Machine) -> str:
+    if machine.status not in _HALTED:
+        return ""
+    words = f" ({machine.status_message})" if machine.status_message else ""
+    return (
+        f"it was stopped, by its own program, its lease or somebody in the console{words}; it "
+        "cannot come back and is deleted"
+    )
+
+
+def make(name: str, raw: Mapping[str, object], context: ProviderContext) -> GcpProvider:
+    """Return Google Cloud; see `hybrid.core.ports.MakeProvider`."""
+    return GcpProvider(name, Params.model_validate(raw), context)

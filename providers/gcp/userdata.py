@@ -1,0 +1,123 @@
+"""The start-up script of a node. It installs nothing: what it starts is in the image.
+
+Google's guest agent runs it as root at each boot (metadata key `startup-script`). Every value
+goes through `shlex.quote`, and no shell reads what is inside.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+
+from hybrid.core.bootstrap import NodePlan, ray_node_command, ray_node_environment
+from hybrid.core.models import LaunchSpec, Offer
+
+EXPIRY_KEY = "hybrid-expires-at"
+"""Metadata key of the lease: seconds since the epoch. The node reads it, `extend` moves it."""
+
+LIMIT_BYTES = 16_384
+"""Google takes 256 KiB; the smallest of all clouds takes this, and one limit is simpler."""
+
+FOLDER = "/run/hybrid"
+_TEMP_DIR = "/tmp/hybrid-node/ray"  # noqa: S108  # the node program checks who owns it
+_GRACE_S = 600
+
+# /run is in memory: the join token never reaches a disk. Whatever ends the node program, for
+# good or bad, ends the machine. The loop is the last resort if that program hangs.
+_SCRIPT = """\
+#!/bin/bash
+set -u
+umask 077
+folder={folder}
+mkdir -p "$folder"
+write() {{ printf '%s' "$2" > "$folder/.$1" && mv "$folder/.$1" "$folder/$1"; }}
+write join_token {join_token}
+write node.json {node}
+write lease {lease}
+follow_lease() {{
+  local url=http://metadata.google.internal/computeMetadata/v1/instance/attributes/{key} lease
+  while sleep {look_s}; do
+    lease=$(curl -sf -m 10 -H 'Metadata-Flavor: Google' "$url") || lease=
+    if [[ $lease =~ ^[0-9]+(\\.[0-9]+)?$ ]]; then write lease "$lease"; fi
+    lease=$(<"$folder/lease")
+    if (( $(date +%s) > ${{lease%.*}} + {grace_s} )); then poweroff; fi
+  done
+}}
+follow_lease &
+{python} -P -m hybrid.node run "$folder"
+poweroff
+"""
+
+
+def startup_script(
+    offer: Offer,
+    spec: LaunchSpec,
+    *,
+    join_token: str,
+    python: str,
+    folder: str = FOLDER,
+    look_s: float = 20.0,
+) -> str:
+    """Return the script.
+
+    Args:
+        offer: Its shape is what Ray will count on the node.
+        spec: Whom the node belongs to and where its head is.
+        join_token: Kept in a file that only root reads.
+        python: Interpreter of the image.
+        folder: Where the node program's files go.
+        look_s: How often the lease is looked at.
+
+    Raises:
+        ValueError: A value cannot be part of a node's start, or the script is too long.
+    """
+    plan = NodePlan(
+        python=python,
+        temp_dir=_TEMP_DIR,
+        resources=offer.shape,
+        labels={key: value for key, value in spec.labels.items() if value},
+        instance_id=spec.instance_id,
+        head_address=spec.head_address,
+        is_machine_shared=False,
+    )
+    script = _SCRIPT.format(
+        folder=shlex.quote(folder),
+        join_token=shlex.quote(join_token),
+        node=shlex.quote(json.dumps(_orders(plan, spec, folder))),
+        lease=shlex.quote(expiry_text(spec.expires_at_s)),
+        key=EXPIRY_KEY,
+        look_s=look_s,
+        grace_s=_GRACE_S,
+        python=shlex.quote(python),
+    )
+    size = len(script.encode())
+    if size > LIMIT_BYTES:
+        raise ValueError(
+            f"the start-up script would have {size} bytes, more than {LIMIT_BYTES}; use fewer or "
+            "shorter labels"
+        )
+    return script
+
+
+def expiry_text(at_s: float) -> str:
+    """Return an expiry as the node reads it."""
+    return f"{at_s:.3f}"
+
+
+def _orders(plan: NodePlan, spec: LaunchSpec, folder: str) -> Mapping[str, object]:
+    """Return the node.json of the node program."""
+    return {
+        "id": spec.instance_id,
+        "cluster_id": spec.cluster_id,
+        "role": "instance",
+        "command": ray_node_command(plan),
+        "env": ray_node_environment(plan),
+        "temp_dir": plan.temp_dir,
+        "join": {
+            "url": spec.controller_url,
+            "instance_id": spec.instance_id,
+            "join_token_file": f"{folder}/join_token",
+        },
+        "lease_file": f"{folder}/lease",
+    }
