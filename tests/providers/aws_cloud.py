@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -107,15 +105,13 @@ def set_environment(patch: pytest.MonkeyPatch) -> None:
         patch.setenv(name, value)
 
 
-@contextmanager
-def aws_account() -> Iterator[tuple[AwsEmulator, AwsClient]]:
-    """Yield an emulator and a client for it, whose making takes a second: one for many tests."""
-    emulator = AwsEmulator()
-    with pytest.MonkeyPatch.context() as patch:
-        set_environment(patch)
-        client = AwsClient(provider="aws", endpoint_url=emulator.url)
-        try:
-            yield emulator, client
-        finally:
-            client.close()
-            emulator.stop()
+class AwsAccount:
+    """An emulator, and a client for it whose making takes a second: one for many tests."""
+
+    def __init__(self) -> None:
+        self.emulator = AwsEmulator()
+        self.client = AwsClient(provider="aws", endpoint_url=self.emulator.url)
+
+    def close(self) -> None:
+        self.client.close()
+        self.emulator.stop()

@@ -19,6 +19,7 @@ class Fault:
         code: EC2's error code; `""` with one of the flags below.
         http: Status of the answer; 0 for the one EC2 uses.
         zone: Only for launches there; `*` anywhere.
+        skip_count: So many requests go well before.
         is_after: The work is done first.
         is_dropped: The connection is closed without an answer.
         is_html: A proxy's error page comes instead.
@@ -31,6 +32,7 @@ class Fault:
     http: int = 0
     times: int = 1
     zone: str = ANY
+    skip_count: int = 0
     is_after: bool = False
     is_dropped: bool = False
     is_html: bool = False
@@ -103,9 +105,13 @@ class Controls:
         """Return the fault that strikes now, if one does, and count it."""
         for fault in self.faults:
             fits = fault.action in (ANY, action) and fault.zone in (ANY, zone)
-            if fits and fault.is_after == is_after and fault.times > 0:
-                fault.times -= 1
-                return fault
+            if not fits or fault.is_after != is_after or fault.times <= 0:
+                continue
+            if fault.skip_count > 0:
+                fault.skip_count -= 1
+                continue
+            fault.times -= 1
+            return fault
         return None
 
     def left(self, instance_type: str, zone: str, market: str) -> tuple[str, str, str] | None:
