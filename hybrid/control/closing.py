@@ -43,11 +43,13 @@ class Closer:
                 self.book.note(instance, quarantine="")
         for instance in self.book.live():
             self._push(instance, nodes.get(instance.instance_id), mode, is_late=is_late)
-        if left := self.book.all():
-            return _words(left)
-        blind = [s.name for s in self.clouds.blind()]
+        left = self.book.all()
+        blind = ", ".join(s.name for s in (*self.clouds.blind(), *self.clouds.stranded(left)))
+        if left:
+            silent = f"; {blind} cannot be read, so nothing of it is proved gone" if blind else ""
+            return f"{_words(left)}{silent}"
         if blind:
-            return f"waiting for {', '.join(blind)}: what it still has is unknown"
+            return f"waiting for {blind}: what it still has is unknown"
         orphans = self.finisher.orphans.end(self.finisher.orphans.find())
         if orphans:
             return f"ending {len(orphans)} unknown instances that carry our tags"
@@ -57,8 +59,9 @@ class Closer:
 
     def finish(self) -> list[str]:
         """Let the base go; return what could not be ended."""
-        self.jobs.cancel_all("hybrid down")
-        return self.base.stop(check=self.book.ledger.check_epoch)
+        left = self.base.stop(check=self.book.ledger.check_epoch)
+        self.jobs.close_all("the cluster went down")
+        return left
 
     def _push(self, instance: Instance, node: Node | None, mode: Mode, *, is_late: bool) -> None:
         if instance.state is _S.REQUESTED:

@@ -16,6 +16,7 @@ from hybrid.core.views import Accepted, GcView
 from hybrid.jobs.dispatch import ENDED
 
 _S = InstanceState
+_REFUSALS_EVERY_S = 10.0
 _DIRECTIONS: Mapping[str, tuple[str, ...]] = {
     "out": ("is_out_paused",),
     "in": ("is_in_paused",),
@@ -50,6 +51,11 @@ class Commands:
     ray_token: str
     secret: bytes
     new_job_id: Callable[[], str]
+
+    def __post_init__(self) -> None:
+        """Begin to count refused joins."""
+        self._refusal_count = 0
+        self._refusals_noted_s = -_REFUSALS_EVERY_S
 
     def job(self, job_id: str) -> Job:
         """See `Service.job`."""
@@ -99,17 +105,28 @@ class Commands:
     def job_logs(self, job_id: str, *, is_following: bool = False) -> Iterator[str]:
         """See `Service.job_logs`."""
         job = self.job(job_id)
+        while is_following and job.state is JobState.QUEUED:
+            yield ""
+            self.clock.sleep(0.2)
+            job = self.job(job_id)
         kept = self.logs.get(job_id) if job.state.is_ended else None
         if kept is not None:
             yield kept
-        elif is_following:
-            while job.state is JobState.QUEUED:
-                yield ""
-                self.clock.sleep(0.2)
-                job = self.job(job_id)
-            yield from self.runner.follow_logs(job_id)
         elif job.state is not JobState.QUEUED:
-            yield self.runner.logs(job_id)
+            yield from self._rays_logs(job_id, is_following=is_following)
+
+    def _rays_logs(self, job_id: str, *, is_following: bool) -> Iterator[str]:
+        try:
+            if is_following:
+                yield from self.runner.follow_logs(job_id)
+            else:
+                yield self.runner.logs(job_id)
+        except JobError as error:
+            job = self.job(job_id)
+            if not job.state.is_ended:
+                raise
+            words = f"job {job_id} has no output ({job.state.value}: {job.message})"
+            raise JobError(words) from error
 
     def upload(self, name: str, content: bytes) -> Accepted:
         """See `Service.upload`."""
@@ -124,6 +141,8 @@ class Commands:
 
     def _drain(self, target: str, deadline_s: float | None, owner: str) -> Accepted:
         instance = self._find(target)
+        if self.ledger.mode().is_dry_run:
+            raise RefusedError("dry-run is on: nothing is changed. `hybrid resume dry-run` first")
         lasts_s = self.loop.params.policy.drain_s if deadline_s is None else deadline_s
         self.loop.actor.start_drain(
             instance,
@@ -238,17 +257,32 @@ class Commands:
     def join(self, instance_id: str, join_token_: str) -> str:
         """See `Service.join`."""
         instance = self.ledger.instance(instance_id)
-        is_known = instance is not None and instance.state in (_S.REQUESTED, _S.BOOTING)
+        is_known = (
+            instance is not None
+            and instance.state in (_S.REQUESTED, _S.BOOTING)
+            and not instance.quarantine
+        )
         attempt = instance.spec.attempt if instance else 1
         wanted = join_token(self.secret, instance_id, attempt)
-        is_right = hmac.compare_digest(wanted.encode(), join_token_.encode())
+        given = join_token_.encode("utf-8", "replace")
+        is_right = hmac.compare_digest(wanted.encode(), given)
         if not (is_known and is_right):
-            self.ledger.append(self._event("join_refused", instance_id, "no live intent or token"))
+            self._note_refusal(instance_id, "no live intent or token")
             raise RefusedError("no instance with this id and token is expected")
         if not self.ledger.mark_joined(instance_id, now_s=self.clock.now_s()):
-            self.ledger.append(self._event("join_refused", instance_id, "token used before"))
+            self._note_refusal(instance_id, "token used before")
             raise RefusedError("this join token was used before")
         return self.ray_token
+
+    def _note_refusal(self, instance_id: str, why: str) -> None:
+        """Write down a refused join; few of many, since anybody can ask without a token."""
+        self._refusal_count += 1
+        now_s = self.clock.monotonic_s()
+        if now_s < self._refusals_noted_s + _REFUSALS_EVERY_S:
+            return
+        self._refusals_noted_s = now_s
+        count, self._refusal_count = self._refusal_count, 0
+        self.ledger.append(self._event("join_refused", instance_id[:100], why, count=count))
 
     def _event(self, kind: str, subject: str, message: str, **facts: object) -> Event:
         return Event(

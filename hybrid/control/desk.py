@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hybrid.control.commands import Commands
 from hybrid.control.present import (
@@ -13,8 +13,8 @@ from hybrid.control.present import (
     node_views,
 )
 from hybrid.core.models import InstanceState
-from hybrid.core.ports import Mode
 from hybrid.core.views import (
+    Alarm,
     BudgetView,
     ClusterInfo,
     ControllerInfo,
@@ -49,6 +49,7 @@ class Desk(Commands):
     _tick_s: float | None = None
     _tick_at_s: float | None = None
     _tick_started_s: float | None = None
+    _alarm_since_s: dict[tuple[str, str], float] = field(default_factory=dict)
 
     # --- the loop's side ------------------------------------------------------------------
 
@@ -69,6 +70,13 @@ class Desk(Commands):
         instances = loop.book.all()
         ray = loop.ray.view
         sources = loop.sources()
+        found = alarms(
+            instances,
+            sources if loop.is_ready else (),
+            loop.base.statuses,
+            head_problem=loop.base.problem if loop.is_ready else "",
+            now_s=now_s,
+        )
         return StatusView(
             at_s=now_s,
             summary=loop.plan.summary or loop.phase or "Starting.",
@@ -83,14 +91,17 @@ class Desk(Commands):
             budget=BudgetView(caps=loop.params.caps, now=loop.commitment),
             jobs=JobCounts(**{s.value: n for s, n in self.ledger.job_counts().items()}),
             sources=sources,
-            alarms=alarms(
-                instances,
-                sources if loop.is_ready else (),
-                loop.base.statuses,
-                head_problem=loop.base.problem if loop.is_ready else "",
-                now_s=now_s,
-            ),
+            alarms=self._dated(found),
         )
+
+    def _dated(self, found: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
+        """Return alarms with the instant each was first raised, not last."""
+        since = {
+            (a.code, a.subject): self._alarm_since_s.get((a.code, a.subject), a.since_at_s)
+            for a in found
+        }
+        self._alarm_since_s = since
+        return tuple(a.model_copy(update={"since_at_s": since[a.code, a.subject]}) for a in found)
 
     # --- reading --------------------------------------------------------------------------
 
@@ -104,7 +115,7 @@ class Desk(Commands):
                 is_bursting=False,
                 cluster=self.info,
                 controller=self._controller(),
-                mode=Mode(),
+                mode=self.loop.mode,
                 budget=BudgetView(caps=self.loop.params.caps, now=self.loop.commitment),
             )
         return view.model_copy(update={"controller": self._controller()})
@@ -132,7 +143,10 @@ class Desk(Commands):
 
     def cost(self, *, since_s: float = 0.0) -> CostView:
         """See `Service.cost`."""
+        # The live ones first: one that ends in between is in both answers, never in neither.
+        live = self.ledger.live_instances()
         return cost_view(
+            live=live,
             instances=self.ledger.instances(),
             spends=self.ledger.spends(since_s=since_s),
             budget=BudgetView(caps=self.loop.params.caps, now=self.loop.commitment),

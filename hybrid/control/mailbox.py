@@ -59,3 +59,7 @@ class Mailbox:
                 answer.set_result(call())
             except HybridError as error:
                 answer.set_exception(error)
+            except BaseException as error:
+                # A bug, or the end of the process: whoever waits must not wait in vain.
+                answer.set_exception(error)
+                raise

@@ -72,6 +72,11 @@ class Dispatcher:
                     self._event("job_cancel_asked", job, f"by {owner}"),
                 )
 
+    def close_all(self, message: str) -> None:
+        """Close every live job: Ray has ended, and its drivers with it."""
+        for job in self.ledger.jobs(is_live_only=True):
+            self._move(job, _S.CANCELLED, message)
+
     def _submit_all(self, jobs: Sequence[Job], nodes: tuple[Node, ...]) -> None:
         # One that fails again and again must not stop the others: it comes last the next time.
         for job in sorted(jobs, key=lambda j: self._failed_at_s.get(j.job_id, 0.0)):
