@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 
 class HybridError(Exception):
     """Anything this program raises on purpose.
@@ -50,18 +52,35 @@ class JobError(HybridError):
     """A job request cannot be met: unknown id, or Ray refused it."""
 
 
+class Scope(StrEnum):
+    """How far a failure reaches; everything inside it rests with it."""
+
+    POOL = "pool"
+    """One offer: this type, at this place, in this market."""
+    ZONE = "zone"
+    REGION = "region"
+    ACCOUNT = "account"
+    """The whole provider block."""
+
+
 class ProviderError(HybridError):
     """One cloud call failed in a way the adapter does not know.
 
     Attributes:
         provider: Name of the provider, as in the configuration.
         code: The cloud's own error code, or `""`.
+        scope: How far it reaches; the class says what is usual.
     """
 
-    def __init__(self, message: str, *, provider: str, code: str = "") -> None:
+    usual_scope = Scope.POOL
+
+    def __init__(
+        self, message: str, *, provider: str, code: str = "", scope: Scope | None = None
+    ) -> None:
         super().__init__(message)
         self.provider = provider
         self.code = code
+        self.scope = scope or self.usual_scope
 
 
 class CapacityError(ProviderError):
@@ -69,7 +88,9 @@ class CapacityError(ProviderError):
 
 
 class QuotaError(ProviderError):
-    """Our own limit or balance: skip the pool, tell a human."""
+    """Our own limit or balance: skip the region unless the scope says otherwise, tell a human."""
+
+    usual_scope = Scope.REGION
 
 
 class ThrottledError(ProviderError):
@@ -82,6 +103,8 @@ class TransientError(ProviderError):
 
 class AuthError(ProviderError):
     """Credentials are missing, wrong or expired: stop using the provider, tell a human."""
+
+    usual_scope = Scope.ACCOUNT
 
 
 class InvalidRequestError(ProviderError):
