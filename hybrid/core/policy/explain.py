@@ -10,7 +10,6 @@ from hybrid.core.policy.market import Refusal
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Action, Drain, Finding, Launch, Snapshot
 from hybrid.core.policy.queue import Met, Queue, Unmet
-from hybrid.core.policy.room import units
 from hybrid.core.policy.words import age_text, plural, shape_text
 
 RAMP = Refusal("ramp", "this plan launches as many as one tick may; the next one goes on", 4)
@@ -101,20 +100,19 @@ def _nothing_left(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
 def _not_rentable(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
     """Return why work that no offer holds waits."""
     where = describe(unmet.demand.selectors)
-    pieces = units(unmet.gang) if unmet.gang else (unmet.demand,)
-    for piece in pieces:
-        if not queue.home.has_space(piece) and not any(queue.market.holding(piece)):
+    for unit in unmet.units:
+        if not queue.home.has_space(unit) and not any(queue.market.holding(unit)):
             message = (
-                f"no node and no offer can hold {shape_text(piece.shape)} "
-                f"({describe(piece.selectors)}): make the request smaller, or add a host or a "
+                f"no node and no offer can hold {shape_text(unit.shape)} "
+                f"({describe(unit.selectors)}): make the request smaller, or add a host or a "
                 f"cloud pool that can hold it"
             )
             return Refusal("never_fits", message, 0), True
-    if unmet.gang and queue.home.copy().take_gang(unmet.gang) is None:
+    if unmet.pieces and queue.home.copy().take_gang(unmet.pieces) is None:
         message = (
-            f"the nodes that are there could not hold all {plural(len(pieces), 'kind')} of bundle "
-            f"at once even if they were free, and no single offer holds each of them: make the "
-            f"gang smaller, or add hosts or a cloud pool that can hold it"
+            "the nodes that are there could not hold all of its bundles at once even if they were "
+            "free, and no single offer holds each of them: make the gang smaller, or add hosts or "
+            "a cloud pool that can hold it"
         )
         return Refusal("gang_never_fits", message, 0), True
     if "cloud" in sites(unmet.demand.selectors):

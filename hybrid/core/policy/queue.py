@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from hybrid.core.models import Demand, Gang, InstanceState, NodeStatus
 from hybrid.core.policy.market import Market, is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
+from hybrid.core.policy.pieces import Pieces, gpus, selector_key, total
 from hybrid.core.policy.plan import Snapshot
-from hybrid.core.policy.room import Axis, Placed, Room, gpus, selector_order, total, units
+from hybrid.core.policy.room import Axis, Placed, Room
 
 _LEAVING = (InstanceState.DRAINING, InstanceState.TERMINATING, InstanceState.LOST)
 
@@ -20,6 +22,7 @@ class Unmet:
     Attributes:
         demand: One request; for a gang, the sum of its bundles.
         count: How many requests (1 for a gang).
+        pieces: What of a gang must fit on one node each.
         is_rentable: Some offer could hold it, sold out or not; a gang needs one that could
             hold every bundle, for it is rented for as a whole.
         is_due: It broke the queue limit by itself.
@@ -28,8 +31,14 @@ class Unmet:
     demand: Demand
     count: int
     gang: Gang | None
+    pieces: Pieces | None
     is_rentable: bool
     is_due: bool
+
+    @property
+    def units(self) -> tuple[Demand, ...]:
+        """What must fit on one node each."""
+        return self.pieces.units if self.pieces else (self.demand,)
 
     @property
     def gpu_count(self) -> float:
@@ -43,7 +52,13 @@ class Met:
 
     demand: Demand
     gang: Gang | None
+    pieces: Pieces | None
     placed: Placed
+
+    @property
+    def units(self) -> tuple[Demand, ...]:
+        """What must fit on one node each."""
+        return self.pieces.units if self.pieces else (self.demand,)
 
 
 @dataclass(frozen=True)
@@ -51,16 +66,15 @@ class Queue:
     """The waiting work of a snapshot, sorted into met and unmet.
 
     Attributes:
-        home: The nodes that are there or come, and the hosts, as if nothing ran on them.
         breach_since_s: When the limit was first found broken; `None` when it holds.
         is_breach_stable: It has been broken for long enough to spend money.
         breach_code: `queue_wait`, `queue_gpus`, or `""`.
         is_over_gpus: More GPUs wait than may, whatever `breach_code` says.
     """
 
+    snapshot: Snapshot
     axis: Axis
     market: Market
-    home: Room
     met: tuple[Met, ...]
     unmet: tuple[Unmet, ...]
     breach_since_s: float | None
@@ -71,10 +85,14 @@ class Queue:
     @classmethod
     def of(cls, snapshot: Snapshot, params: PolicyParams) -> Queue:
         """Return the queue of a snapshot."""
-        bundles = [b for gang in snapshot.gangs for b in (*gang.bundles, *units(gang))]
-        axis = Axis.of((*snapshot.demands, *bundles))
+        gangs = [(gang, Pieces.of(gang)) for gang in sorted(snapshot.gangs, key=_gang_order)]
+        demands = sorted(snapshot.demands, key=lambda d: _demand_order(d, params))
+        axis = Axis.of((*demands, *(unit for _, pieces in gangs for unit in pieces.units)))
         market = Market.of(snapshot, params, axis)
-        met, unmet = _sort(snapshot, params, free_room(snapshot, axis), market)
+        room = free_room(snapshot, axis)
+        met, unmet = _sort_gangs(gangs, params, room, market)
+        met_singles, unmet_singles = _sort_singles(demands, params, room, market)
+        met, unmet = [*met, *met_singles], [*unmet, *unmet_singles]
         is_over_gpus = _is_over_gpus(unmet, params)
         is_due = any(u.is_due for u in unmet if u.is_rentable)
         code = "queue_wait" if is_due else "queue_gpus" if is_over_gpus else ""
@@ -83,9 +101,9 @@ class Queue:
             known = snapshot.breach_since_s
             since_s = snapshot.now_s if known is None else min(known, snapshot.now_s)
         return cls(
+            snapshot=snapshot,
             axis=axis,
             market=market,
-            home=_empty_home(snapshot, axis),
             met=tuple(met),
             unmet=tuple(unmet),
             breach_since_s=since_s,
@@ -94,6 +112,11 @@ class Queue:
             breach_code=code,
             is_over_gpus=is_over_gpus,
         )
+
+    @cached_property
+    def home(self) -> Room:
+        """The nodes that are there or come, and the hosts, as if nothing ran on them."""
+        return _empty_home(self.snapshot, self.axis)
 
     def may_rent(self, unmet: Unmet) -> bool:
         """Return whether the work broke the limit: by its own wait, or all by their number."""
@@ -137,29 +160,35 @@ def _empty_home(snapshot: Snapshot, axis: Axis) -> Room:
     return room
 
 
-def _sort(
-    snapshot: Snapshot, params: PolicyParams, room: Room, market: Market
+def _sort_gangs(
+    gangs: list[tuple[Gang, Pieces]], params: PolicyParams, room: Room, market: Market
 ) -> tuple[list[Met], list[Unmet]]:
     met: list[Met] = []
     unmet: list[Unmet] = []
-    for gang in sorted(snapshot.gangs, key=_gang_order):
-        whole = _whole(gang)
-        placed = room.take_gang(gang)
+    for gang, pieces in gangs:
+        placed = room.take_gang(pieces)
         if placed is not None:
-            met.append(Met(whole, gang, placed))
+            met.append(Met(_whole(gang), gang, pieces, placed))
         else:
-            is_rentable = any(True for _ in market.holding(*units(gang)))
+            is_rentable = any(True for _ in market.holding(*pieces.units))
             is_due = _is_over(gang.waiting_s, params)
-            unmet.append(Unmet(whole, 1, gang, is_rentable, is_due))
-    demands = sorted(snapshot.demands, key=lambda d: _demand_order(d, params))
+            unmet.append(Unmet(_whole(gang), 1, gang, pieces, is_rentable, is_due))
+    return met, unmet
+
+
+def _sort_singles(
+    demands: list[Demand], params: PolicyParams, room: Room, market: Market
+) -> tuple[list[Met], list[Unmet]]:
+    met: list[Met] = []
+    unmet: list[Unmet] = []
     for demand, placed in zip(demands, _place(demands, room, params), strict=True):
         if placed.count:
-            met.append(Met(demand, None, placed))
+            met.append(Met(demand, None, None, placed))
         if placed.count < demand.count:
             left = demand.count - placed.count
             is_due = _is_over(demand.waiting_s, params)
             is_rentable = any(True for _ in market.holding(demand))
-            unmet.append(Unmet(demand, left, None, is_rentable, is_due))
+            unmet.append(Unmet(demand, left, None, None, is_rentable, is_due))
     return met, unmet
 
 
@@ -225,6 +254,6 @@ def _demand_order(demand: Demand, params: PolicyParams) -> tuple[object, ...]:
         -gpus(demand.shape),
         -(demand.waiting_s or 0.0),
         sorted(demand.shape.items()),
-        selector_order(demand.selectors),
+        selector_key(demand.selectors),
         demand.count,
     )

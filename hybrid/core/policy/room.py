@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import TypeAlias
 
 from hybrid.core.labels import admits
-from hybrid.core.models import Demand, Gang, Labels, Selector, Shape, Spread
+from hybrid.core.models import Demand, Labels, Selector, Shape
+from hybrid.core.policy.pieces import Pieces
 
 # Ray counts resources in units of 1/10,000; less than half of that is rounding.
 _UNITS = 10_000
@@ -94,6 +95,7 @@ class Room:
     axis: Axis
     nodes: dict[Place, dict[Vector, int]] = field(default_factory=dict)
     _places: dict[Selector, list[Place]] = field(default_factory=dict)
+    _by_label: dict[str, dict[str, list[Place]]] = field(default_factory=dict)
     _coming: list[tuple[Place, Vector]] = field(default_factory=list)
 
     def add(
@@ -110,6 +112,7 @@ class Room:
         if place not in self.nodes:
             self.nodes[place] = {}
             self._places.clear()
+            self._by_label.clear()
         size = self.axis.vector(free)
         self._put(place, size, count)
         if is_coming:
@@ -123,7 +126,8 @@ class Room:
     def copy(self) -> Room:
         """Return a room that can be changed without changing this one."""
         nodes = {place: dict(free) for place, free in self.nodes.items()}
-        return Room(self.axis, nodes, dict(self._places), list(self._coming))
+        # A place is known to both for ever, so what is known of places stays true in the copy.
+        return Room(self.axis, nodes, dict(self._places), dict(self._by_label), [*self._coming])
 
     def has_space(self, demand: Demand) -> bool:
         """Return whether one such request fits somewhere."""
@@ -162,15 +166,18 @@ class Room:
         """
         left = [count for _, count in wanted]
         needs = [self.axis.vector(demand.shape) for demand, _ in wanted]
+        admitted: dict[Place, list[int]] = {}
         for (place, free), same in groupby(self._coming_in_order()):
-            admitted = [
-                n
-                for n, (demand, _) in enumerate(wanted)
-                if any(place in self._admitting(s) for s in demand.selectors or ((),))
-            ]
+            if place not in admitted:
+                admitted[place] = [
+                    n
+                    for n, (demand, _) in enumerate(wanted)
+                    if any(place in self._admitting(s) for s in demand.selectors or ((),))
+                ]
             nodes = len(tuple(same))
             while nodes:
-                takes = _fill_one(free, [(n, needs[n], left[n]) for n in admitted])
+                able = [(n, needs[n], left[n]) for n in admitted[place] if left[n]]
+                takes = self._fill_one(free, able)
                 if not takes:
                     break
                 alike = min(nodes, *(left[n] // times for n, times in takes))
@@ -178,6 +185,21 @@ class Room:
                 for n, times in takes:
                     left[n] -= times * alike
         return [count - rest for (_, count), rest in zip(wanted, left, strict=True)]
+
+    def _fill_one(
+        self, free: Vector, wanted: list[tuple[int, Vector, int]]
+    ) -> list[tuple[int, int]]:
+        """Return (number, times) of what one node takes, from (number, need, count)."""
+        takes = []
+        for number, need, count in wanted:
+            if covers(free, need):
+                fitting = _times(need, free)
+                times = count if fitting is None else min(count, fitting)
+                takes.append((number, times))
+                free = _less(free, need, times=times)
+                if not covers(free, self.axis.least):
+                    break
+        return takes
 
     def _coming_in_order(self) -> list[tuple[Place, Vector]]:
         """Return the nodes that come, in the order they were added; then those a gang is on."""
@@ -192,17 +214,15 @@ class Room:
             nodes += [(place, free)] * count
         return nodes
 
-    def take_gang(self, gang: Gang) -> Placed | None:
-        """Place all bundles, or change nothing and return `None`."""
+    def take_gang(self, gang: Pieces) -> Placed | None:
+        """Place the whole gang, or change nothing and return `None`."""
         before = {place: dict(free) for place, free in self.nodes.items()}
         placed = Placed()
         taken: list[_Taken] = []
-        for unit in units(gang):
-            if gang.spread is Spread.STRICT_SPREAD:
-                # A node that has its bundle is kept out of the way of the others.
-                found = self._take_nodes(unit, taken)
-            else:
-                found = self.take(unit, unit.count)
+        for unit in gang.units:
+            # A node that has its bundle is kept out of the way of the others.
+            is_apart = gang.is_apart
+            found = self._take_nodes(unit, taken) if is_apart else self.take(unit, unit.count)
             if found.count < unit.count:
                 self.nodes = before
                 return None
@@ -228,14 +248,29 @@ class Room:
         return placed
 
     def _admitting(self, selector: Selector) -> list[Place]:
+        """Return the places a selector admits, in the order of filling."""
         if selector not in self._places:
             keys = self.axis.keys
             self._places[selector] = [
                 place
-                for place in sorted(self.nodes)
+                for place in self._candidates(selector)
                 if admits(selector, {k: v for k, v in zip(keys, place.labels, strict=True) if v})
             ]
         return self._places[selector]
+
+    def _candidates(self, selector: Selector) -> list[Place]:
+        """Return few places among which are all that the selector admits, in order."""
+        rule = next((rule for rule in selector if not rule.is_negated), None)
+        if rule is None:
+            return sorted(self.nodes)
+        if rule.key not in self._by_label:
+            at = self.axis.keys.index(rule.key)
+            found: dict[str, list[Place]] = {}
+            for place in self.nodes:
+                found.setdefault(place.labels[at], []).append(place)
+            self._by_label[rule.key] = found
+        places = self._by_label[rule.key]
+        return sorted(place for value in set(rule.values) for place in places.get(value, ()))
 
     def _fitting(self, need: Vector, place: Place) -> list[Vector]:
         fitting = []
@@ -278,33 +313,6 @@ _Taken: TypeAlias = tuple[Place, Vector, int]
 """Nodes set aside: where, what is left on each, and how many."""
 
 
-def units(gang: Gang) -> tuple[Demand, ...]:
-    """Return what must fit on one node each, the largest first; equal ones are counted.
-
-    A `STRICT_PACK` gang is one unit: the sum of its bundles.
-    """
-    if gang.spread is Spread.STRICT_PACK:
-        return (_sum(gang.bundles),)
-    counts: dict[tuple[object, ...], int] = {}
-    first: dict[tuple[object, ...], Demand] = {}
-    for bundle in gang.bundles:
-        key = (tuple(sorted(bundle.shape.items())), selector_order(bundle.selectors))
-        first.setdefault(key, bundle)
-        counts[key] = counts.get(key, 0) + bundle.count
-    order = sorted(counts, key=lambda key: (-gpus(first[key].shape), key))
-    return tuple(first[key].model_copy(update={"count": counts[key]}) for key in order)
-
-
-def selector_order(selectors: tuple[Selector, ...]) -> tuple[object, ...]:
-    """Return a key that sorts selectors, equal only for equal ones."""
-    return tuple(tuple((r.key, r.is_negated, r.values) for r in s) for s in selectors)
-
-
-def gpus(shape: Shape) -> float:
-    """Return the GPUs in a shape."""
-    return shape.get("GPU", 0.0)
-
-
 def covers(free: Vector, need: Vector) -> bool:
     """Return whether one request fits what is free, both on one axis."""
     for n, f in zip(need, free):  # noqa: B905, SIM110 - hot; both follow the axis
@@ -318,23 +326,6 @@ def fits(need: Shape, free: Shape) -> bool:
     return all(_units(amount) <= _units(free.get(name, 0.0)) for name, amount in need.items())
 
 
-def total(bundles: Iterable[Demand]) -> dict[str, float]:
-    """Return the sum of all requests' shapes."""
-    amounts: dict[str, float] = {}
-    for bundle in bundles:
-        for name, amount in bundle.shape.items():
-            amounts[name] = amounts.get(name, 0.0) + amount * bundle.count
-    return amounts
-
-
-def _sum(bundles: tuple[Demand, ...]) -> Demand:
-    # All bundles share one node, so every bundle's first choice must hold at once. Bundles of
-    # a placement group have no fallbacks in Ray.
-    rules = tuple(rule for b in bundles for rule in (b.selectors[0] if b.selectors else ()))
-    unique = tuple(dict.fromkeys(rules))
-    return Demand(shape=total(bundles), count=1, selectors=(unique,) if unique else ())
-
-
 def _units(amount: float) -> int:
     # Ray lets a resource go below zero for a moment; there is nothing of it then.
     return round(amount * _UNITS) if amount > 0 else 0
@@ -343,18 +334,6 @@ def _units(amount: float) -> int:
 def _times(need: Vector, free: Vector) -> int | None:
     """Return how often `need` fits, at least 1 by contract; `None` if it needs nothing."""
     return min((f // n for n, f in zip(need, free, strict=True) if n), default=None)
-
-
-def _fill_one(free: Vector, wanted: list[tuple[int, Vector, int]]) -> list[tuple[int, int]]:
-    """Return (number, times) of what one node takes, from (number, need, count)."""
-    takes = []
-    for number, need, count in wanted:
-        if count and covers(free, need):
-            fitting = _times(need, free)
-            times = count if fitting is None else min(count, fitting)
-            free = _less(free, need, times=times)
-            takes.append((number, times))
-    return takes
 
 
 def _less(free: Vector, need: Vector, *, times: int) -> Vector:

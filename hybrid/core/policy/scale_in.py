@@ -10,7 +10,7 @@ from hybrid.core.models import Demand, Instance, InstanceState, Node, NodeStatus
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Drain, Snapshot, Terminate
 from hybrid.core.policy.queue import Met, Queue, Unmet
-from hybrid.core.policy.room import Axis, Room, Vector, fits, units
+from hybrid.core.policy.room import Axis, Room, Vector, fits
 from hybrid.core.policy.words import plural
 
 _S = InstanceState
@@ -71,7 +71,7 @@ class Wishes:
         for work in waiting:
             waiting_s = work.demand.waiting_s
             if waiting_s is None or waiting_s < params.placement_grace_s:
-                fresh += units(work.gang) if work.gang else (work.demand,)
+                fresh += work.units
         return cls(queue.axis, tuple(fresh))
 
     def wants(self, node: Node) -> bool:

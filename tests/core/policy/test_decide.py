@@ -27,8 +27,9 @@ from hybrid.core.models import (
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.market import is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
+from hybrid.core.policy.pieces import total
 from hybrid.core.policy.plan import Drain, Finding, Host, Launch, Plan, Snapshot
-from hybrid.core.policy.room import fits, total
+from hybrid.core.policy.room import fits
 from hybrid.core.ports import Mode
 from tests.core.make import (
     CLOUD,

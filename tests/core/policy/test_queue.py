@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hybrid.core.models import InstanceState, NodeStatus, Spread
+from hybrid.core.policy.pieces import Pieces
 from hybrid.core.policy.plan import Host
 from hybrid.core.policy.queue import Queue
 from tests.core.make import (
@@ -276,8 +277,8 @@ def test_home_holds_hosts_once_whether_they_are_nodes_or_not() -> None:
     )
 
     assert queue.home.has_space(make_demand(4, 1, ONPREM))
-    assert queue.home.copy().take_gang(gang) is None
-    assert queue.home.copy().take_gang(make_gang(*gang.bundles[:2])) is not None
+    assert queue.home.copy().take_gang(Pieces.of(gang)) is None
+    assert queue.home.copy().take_gang(Pieces.of(make_gang(*gang.bundles[:2]))) is not None
 
 
 def test_home_counts_a_draining_node_as_if_nothing_ran_on_it() -> None:

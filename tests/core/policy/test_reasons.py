@@ -169,7 +169,7 @@ FINDINGS: dict[str, tuple[dict[str, Any], str, bool]] = {
     ),
     "gang_never_fits": (
         {"gangs": (late_gang(late(4, 1, ONPREM), late(4, 1, CLOUD)),), "nodes": (make_node(),)},
-        "the nodes that are there could not hold all 2 kinds of bundle at once even if they were "
+        "the nodes that are there could not hold all of its bundles at once even if they were "
         "free, and no single offer holds each of them: make the gang smaller, or add hosts or a "
         "cloud pool that can hold it",
         True,

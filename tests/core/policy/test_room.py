@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hybrid.core.labels import admits
 from hybrid.core.models import Demand, Gang, Node, Selector, Spread
-from hybrid.core.policy.room import Axis, Placed, Room, fits, total, units
+from hybrid.core.policy.pieces import Pieces, total
+from hybrid.core.policy.room import Axis, Placed, Room, fits
 from tests.core.make import CLOUD, ONPREM, laws, make_demand, make_gang, make_node, rule
 
 
@@ -336,10 +337,10 @@ def test_has_space_agrees_with_take(rows: list[NodeRow], demand: Demand) -> None
 def test_each_spread_has_its_rule(spread: Spread, free: list[float], expected: bool) -> None:
     gang = make_gang(*[make_demand(2) for _ in range(4)], spread=spread)
     nodes = [make_node(f"n-{n}", gpus) for n, gpus in enumerate(free)]
-    room = make_room(*nodes, work=(*gang.bundles, *units(gang)))
+    room = make_room(*nodes, work=(*gang.bundles, *Pieces.of(gang).units))
     before = {place: dict(groups) for place, groups in room.nodes.items()}
 
-    placed = room.take_gang(gang)
+    placed = room.take_gang(Pieces.of(gang))
 
     assert (placed is not None) == expected
     if placed is None:
@@ -350,7 +351,7 @@ def test_a_gang_says_how_much_of_it_waits_for_nodes_that_come() -> None:
     gang = make_gang(make_demand(2), make_demand(2), make_demand(2))
     room = make_room(make_node("a", 2), make_node("b", 4), work=gang.bundles, coming=1)
 
-    assert room.take_gang(gang) == Placed(now=1, coming=2)
+    assert room.take_gang(Pieces.of(gang)) == Placed(now=1, coming=2)
 
 
 def test_a_strict_pack_gang_needs_a_node_that_every_bundle_admits() -> None:
@@ -361,12 +362,12 @@ def test_a_strict_pack_gang_needs_a_node_that_every_bundle_admits() -> None:
         make_demand(1),
         spread=Spread.STRICT_PACK,
     )
-    room = make_room(make_node("a", 8), work=(*gang.bundles, *units(gang)))
-    assert room.take_gang(gang) is None
+    room = make_room(make_node("a", 8), work=(*gang.bundles, *Pieces.of(gang).units))
+    assert room.take_gang(Pieces.of(gang)) is None
 
     room.add({"GPU": 8.0}, {"site": "onprem", "zone": "z"}, is_cloud=False)
 
-    assert room.take_gang(gang) == Placed(now=1)
+    assert room.take_gang(Pieces.of(gang)) == Placed(now=1)
 
 
 def test_strict_spread_bundles_leave_the_rest_of_their_nodes_to_others() -> None:
@@ -374,7 +375,7 @@ def test_strict_spread_bundles_leave_the_rest_of_their_nodes_to_others() -> None
     single = make_demand(1, 9)
     room = make_room(make_node("a", 4), make_node("b", 4), work=(*gang.bundles, single))
 
-    assert room.take_gang(gang) == Placed(now=2)
+    assert room.take_gang(Pieces.of(gang)) == Placed(now=2)
     assert room.take(single, 9).count == 6
 
 
@@ -382,10 +383,10 @@ def test_equal_bundles_are_one_unit_however_many_and_however_listed() -> None:
     one, other = make_demand(2, 1, ONPREM), make_demand(2, 1, CLOUD)
     gang = make_gang(one, other, one, one.model_copy(update={"count": 3}))
 
-    found = units(gang)
+    found = Pieces.of(gang).units
 
     assert {(u.count, u.selectors) for u in found} == {(5, (ONPREM,)), (1, (CLOUD,))}
-    assert units(make_gang(*gang.bundles[::-1])) == found
+    assert Pieces.of(make_gang(*gang.bundles[::-1])).units == found
 
 
 def test_a_gang_of_a_million_bundles_costs_no_more_than_one_of_two() -> None:
@@ -393,8 +394,8 @@ def test_a_gang_of_a_million_bundles_costs_no_more_than_one_of_two() -> None:
     room = Room(Axis.of(gang.bundles))
     room.add({"GPU": 8.0}, {}, is_cloud=False, count=10**6)
 
-    assert room.take_gang(gang) == Placed(now=10**6)
-    assert room.take_gang(gang) == Placed(now=10**6)
+    assert room.take_gang(Pieces.of(gang)) == Placed(now=10**6)
+    assert room.take_gang(Pieces.of(gang)) == Placed(now=10**6)
 
 
 def fits_by_force(gang: Gang, free: tuple[int, ...]) -> bool:
@@ -425,7 +426,7 @@ small_nodes = st.lists(st.integers(0, 6), min_size=1, max_size=4).map(tuple)
 
 
 def gang_room(gang: Gang, free: tuple[int, ...]) -> Room:
-    room = Room(Axis.of((*gang.bundles, *units(gang))))
+    room = Room(Axis.of((*gang.bundles, *Pieces.of(gang).units)))
     for gpus in free:
         room.add({"GPU": float(gpus)}, {}, is_cloud=False)
     return room
@@ -434,11 +435,11 @@ def gang_room(gang: Gang, free: tuple[int, ...]) -> Room:
 @given(small_gangs, small_nodes)
 @laws
 def test_a_gang_that_is_placed_can_be_placed(gang: Gang, free: tuple[int, ...]) -> None:
-    placed = gang_room(gang, free).take_gang(gang)
+    placed = gang_room(gang, free).take_gang(Pieces.of(gang))
 
     if placed is not None:
         assert fits_by_force(gang, free)
-        assert placed.count == sum(u.count for u in units(gang))
+        assert placed.count == sum(u.count for u in Pieces.of(gang).units)
 
 
 @given(small_gangs, small_nodes)
@@ -447,9 +448,11 @@ def test_strict_gangs_and_gangs_of_equal_bundles_are_placed_whenever_they_can(
     gang: Gang, free: tuple[int, ...]
 ) -> None:
     """Mixed sizes in PACK are bin packing: there the greedy way, as Ray's own, may fail."""
-    is_exact = gang.spread in (Spread.STRICT_PACK, Spread.STRICT_SPREAD) or len(units(gang)) == 1
+    is_exact = (
+        gang.spread in (Spread.STRICT_PACK, Spread.STRICT_SPREAD) or len(Pieces.of(gang).units) == 1
+    )
     if is_exact:
-        placed = gang_room(gang, free).take_gang(gang)
+        placed = gang_room(gang, free).take_gang(Pieces.of(gang))
 
         assert (placed is not None) == fits_by_force(gang, free)
 
@@ -527,6 +530,21 @@ def test_a_gang_on_coming_nodes_leaves_the_rest_of_them_to_others() -> None:
     gang, one = make_gang(make_demand(3), make_demand(3)), make_demand(1, 99)
     room = coming_room(4, 8, 8, work=(*gang.bundles, one))
 
-    assert room.take_gang(gang) == Placed(coming=2)
+    assert room.take_gang(Pieces.of(gang)) == Placed(coming=2)
     assert room.fill_coming([(one, 99)]) == [14]
     assert room.copy().fill_coming([(one, 99)]) == [14]
+
+
+def test_gangs_that_ask_for_the_same_have_the_same_key() -> None:
+    one, two = make_demand(1, 1, ONPREM), make_demand(2)
+    gang = make_gang(one, two, one)
+    same = make_gang(two, one.model_copy(update={"count": 2}), gang_id="g-2", waiting_s=9.0)
+    others = [
+        make_gang(one, two),
+        make_gang(make_demand(1), two, make_demand(1)),
+        make_gang(one, two, one, spread=Spread.STRICT_SPREAD),
+        make_gang(one, two, one, spread=Spread.STRICT_PACK),
+    ]
+
+    assert Pieces.of(same).key == Pieces.of(gang).key
+    assert Pieces.of(gang).key not in [Pieces.of(other).key for other in others]
