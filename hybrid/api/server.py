@@ -114,10 +114,12 @@ def serve(app: FastAPI, host: str, port: int) -> ApiServer:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        (family, kind, _, _, address), *_ = socket.getaddrinfo(
+        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        listener = socket.socket(family, kind)
+        # With the protocol named, asyncio sets TCP_NODELAY; without it each request after the
+        # first on a connection took 44 ms instead of 2.
+        listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise ConfigError(
             f"controller.host: cannot listen on {host!r} ({error.strerror}); "

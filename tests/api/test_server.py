@@ -212,3 +212,13 @@ def test_stop_frees_the_port_and_may_be_called_twice(service: FakeService) -> No
     second = serve(make_app(service, "t"), "127.0.0.1", port)
     assert httpx.get(f"{second.url}/healthz", trust_env=False).status_code == 200
     second.stop()
+
+
+def test_answers_are_sent_at_once(service: FakeService) -> None:
+    server = serve(make_app(service, "t"), "127.0.0.1", 0)
+
+    # asyncio turns Nagle's algorithm off only for sockets that name their protocol
+    protocol = server._listener.proto
+
+    server.stop()
+    assert protocol == socket.IPPROTO_TCP
