@@ -22,6 +22,7 @@ from hybrid.core.cost import commitment, month_start_s
 from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Commitment, Instance, InstanceState, NodeStatus, Spend
 from hybrid.core.policy.decide import decide
+from hybrid.core.policy.due import due_s
 from hybrid.core.policy.plan import Plan, Snapshot, Source
 from hybrid.core.ports import Clock, Mode
 from hybrid.jobs.dispatch import Dispatcher
@@ -40,6 +41,7 @@ class Loop:
         is_ready: A full tick has seen the base up; set once.
         is_done: Closing is over: everything rented is proved gone and the base has ended.
         left_behind: What could not be ended, in words.
+        due_s: How long after the last plan the next one should be made, at the latest.
     """
 
     book: Book
@@ -60,6 +62,7 @@ class Loop:
     phase: str = "starting"
     plan: Plan = field(default_factory=Plan)
     plan_at_s: float | None = None
+    due_s: float | None = None
     mode: Mode = field(default_factory=Mode)
     commitment: Commitment = field(default_factory=Commitment)
     breach_since_s: float | None = None
@@ -86,6 +89,7 @@ class Loop:
             LedgerError: Nothing can be promised; nothing was launched.
         """
         self.tick_count += 1
+        self.due_s = None
         self.book.ledger.check_epoch()
         self._follow_clock()
         self.mode = self.book.ledger.mode()
@@ -210,6 +214,7 @@ class Loop:
         snapshot = self.snapshot()
         self.plan = decide(snapshot, self.params.policy)
         self.plan_at_s = snapshot.now_s
+        self.due_s = due_s(snapshot, self.plan, self.params.policy)
         self.breach_since_s = self.plan.breach_since_s
         if self.plan.actions:
             self.book.record(

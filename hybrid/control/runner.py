@@ -17,6 +17,9 @@ _log = log.get(__name__)
 # While it starts, the loop looks more often than later: people are waiting.
 _STARTING_TICK_S = 0.25
 
+# Many waits that end one after the other must not make the loop tick without a pause.
+_LEAST_SHARE = 0.25
+
 
 class Outcome(Enum):
     """Why the loop ended."""
@@ -58,10 +61,18 @@ class Runner:
             if self._tick() is Outcome.FENCED:
                 return Outcome.FENCED
             spent_s = self.clock.monotonic_s() - started_s
-            pause_s = self.loop.params.tick_s if self.loop.is_ready else _STARTING_TICK_S
             if not self.loop.is_done:
-                self.mailbox.wait(max(0.0, min(pause_s, self.loop.params.tick_s) - spent_s))
+                self.mailbox.wait(max(0.0, self._rhythm_s() - spent_s))
         return Outcome.CLOSED
+
+    def _rhythm_s(self) -> float:
+        """Return the time from the start of this tick to that of the next."""
+        tick_s = self.loop.params.tick_s
+        if not self.loop.is_ready:
+            return min(tick_s, _STARTING_TICK_S)
+        if self.loop.due_s is None:
+            return tick_s
+        return min(tick_s, max(self.loop.due_s, _LEAST_SHARE * tick_s))
 
     def _tick(self) -> Outcome | None:
         self.desk.tick_started()
