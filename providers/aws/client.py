@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hybrid.core.errors import InvalidRequestError
+from hybrid.core.errors import InvalidRequestError, TransientError
 from providers.aws import errors
 
 _CONNECT_LIMIT_S = 5
@@ -24,12 +24,13 @@ class AwsClient:
         self._clients: dict[tuple[str, str], Any] = {}
         self._lock = threading.Lock()
 
-    def call(self, region: str, action: str, /, **params: Any) -> Mapping[str, Any]:
+    def call(self, region: str, action: str, key: str = "", /, **params: Any) -> Mapping[str, Any]:
         """Make one call and return the answer.
 
         Args:
             region: Where.
             action: boto3's name of it with the service's: `ec2.run_instances`.
+            key: What the answer must have: an answer without it is not AWS's.
             **params: Of the call.
 
         Raises:
@@ -50,15 +51,22 @@ class AwsClient:
             ) from err
         except exceptions.raised as err:
             raise errors.of_exception(err, provider=self.provider, what=what) from err
+        if _is_web_page(answer) or (key and key not in answer):
+            raise TransientError(
+                f"{what}: something between here and AWS answered in its place; look at the proxy",
+                provider=self.provider,
+            )
         return answer
 
-    def pages(self, region: str, action: str, /, **params: Any) -> Iterator[Mapping[str, Any]]:
-        """Yield the answers to a call until there is no `NextToken`. Raises as `call`."""
+    def pages(
+        self, region: str, action: str, key: str, /, **params: Any
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield the items under `key` of all pages of the answer. Raises as `call`."""
         token = ""
         while True:
             more = {"NextToken": token} if token else {}
-            answer = self.call(region, action, **params, **more)
-            yield answer
+            answer = self.call(region, action, key, **params, **more)
+            yield from answer[key]
             token = str(answer.get("NextToken") or "")
             if not token:
                 return
@@ -113,6 +121,12 @@ class AwsClient:
                 user_agent_extra="hybrid-burst",
             ),
         )
+
+
+def _is_web_page(answer: Mapping[str, Any]) -> bool:
+    """Return whether an answer came as HTML, which boto3 reads as one without content."""
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    return str(headers.get("content-type", "")).startswith("text/html")
 
 
 class _Exceptions:

@@ -92,6 +92,12 @@ _FAMILIES: tuple[tuple[str, type[ProviderError]], ...] = (
     ("Unknown", InvalidRequestError),
 )
 
+_ENDINGS: tuple[tuple[str, type[ProviderError]], ...] = (
+    ("LimitExceeded", QuotaError),
+    (".NotFound", InvalidRequestError),
+    (".NotFoundException", InvalidRequestError),
+)
+
 # Exceptions of botocore by class name, so that this file needs no SDK.
 _RAISED: Mapping[str, type[ProviderError]] = {
     "ConfigNotFound": AuthError,
@@ -139,8 +145,8 @@ def of_code(
     kind = ERRORS.get(code) or next(
         (kind for prefix, kind in _FAMILIES if code.startswith(prefix)), None
     )
-    if kind is None and code.endswith("LimitExceeded"):
-        kind = QuotaError
+    if kind is None:
+        kind = next((kind for end, kind in _ENDINGS if code.endswith(end)), None)
     if kind is None:
         kind = TransientError if status >= 500 else ProviderError
     return kind(_sentence(what, code, message), provider=provider, code=code)

@@ -50,7 +50,7 @@ class Fleets:
                 raise
             # Of an earlier try with this token, and so with these parameters or older ones.
         try:
-            answer = self._client.call(region, "ec2.create_fleet", **create_fleet(order))
+            answer = self._client.call(region, "ec2.create_fleet", "FleetId", **create_fleet(order))
         except _REFUSALS:
             self._remove(region, template_name(order.token))
             raise
@@ -63,12 +63,13 @@ class Fleets:
     def sweep(self, region: str, cluster_id: str) -> None:
         """Remove the launch templates that launches of this cluster left behind."""
         try:
-            pages = self._client.pages(
+            items = self._client.pages(
                 region,
                 "ec2.describe_launch_templates",
+                "LaunchTemplates",
                 Filters=[{"Name": f"tag:{CLUSTER}", "Values": [cluster_id]}],
             )
-            found = [item for page in pages for item in page["LaunchTemplates"]]
+            found = list(items)
         except ProviderError:
             return  # nothing depends on it; the next time will do
         for item in found:

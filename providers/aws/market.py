@@ -40,7 +40,9 @@ class Types:
         """Return the facts about instance types. Raises `ProviderError`."""
         missing = sorted(name for name in names if (region, name) not in self._machines)
         if missing:
-            answer = self._client.call(region, "ec2.describe_instance_types", InstanceTypes=missing)
+            answer = self._client.call(
+                region, "ec2.describe_instance_types", "InstanceTypes", InstanceTypes=missing
+            )
             for item in answer["InstanceTypes"]:
                 self._machines[region, item["InstanceType"]] = machine(item)
         return {
@@ -63,20 +65,20 @@ class SpotPrices:
         asked_at_s = self._asked_at_s.get(region)
         if asked_at_s is not None and now_s - asked_at_s < REFRESH_S:
             return
-        pages = self._client.pages(
+        items = self._client.pages(
             region,
             "ec2.describe_spot_price_history",
+            "SpotPriceHistory",
             InstanceTypes=sorted(types),
             ProductDescriptions=["Linux/UNIX"],
             # From now on: the price in force, one for each zone.
             StartTime=datetime.fromtimestamp(self._clock.now_s(), tz=UTC),
         )
         newest: dict[tuple[str, str], tuple[datetime, float]] = {}
-        for page in pages:
-            for item in page["SpotPriceHistory"]:
-                key = item["InstanceType"], item["AvailabilityZone"]
-                found = item["Timestamp"], float(item["SpotPrice"])
-                newest[key] = max(newest.get(key, found), found)
+        for item in items:
+            key = item["InstanceType"], item["AvailabilityZone"]
+            found = item["Timestamp"], float(item["SpotPrice"])
+            newest[key] = max(newest.get(key, found), found)
         for (name, zone), (_, price) in newest.items():
             self._prices.setdefault((region, name), {})[zone] = (price, now_s)
         self._asked_at_s[region] = now_s
@@ -119,11 +121,12 @@ class Images:
         known = self._ids.get((region, name))
         if known is not None and now_s - known[1] < IMAGE_S:
             return known[0]
-        answer = self._client.call(region, "ssm.get_parameter", Name=name.removeprefix(SSM))
+        parameter = name.removeprefix(SSM)
+        answer = self._client.call(region, "ssm.get_parameter", "Parameter", Name=parameter)
         image_id = str(answer["Parameter"]["Value"]).strip()
         if not image_id.startswith("ami-"):
             raise InvalidRequestError(
-                f"SSM parameter {name.removeprefix(SSM)} in {region} holds {image_id[:60]!r}, "
+                f"SSM parameter {parameter} in {region} holds {image_id[:60]!r}, "
                 "which is not an image id",
                 provider=self._client.provider,
             )
@@ -131,7 +134,7 @@ class Images:
         return image_id
 
     def _describe(self, region: str, image_id: str) -> Image:
-        answer = self._client.call(region, "ec2.describe_images", ImageIds=[image_id])
+        answer = self._client.call(region, "ec2.describe_images", "Images", ImageIds=[image_id])
         found = next(iter(answer["Images"]), None)
         if found is None or not found.get("RootDeviceName"):
             raise InvalidRequestError(

@@ -205,7 +205,7 @@ class AwsProvider:
 
     def _run(self, order: requests.Order) -> str:
         answer = self._client.call(
-            order.pool.region, "ec2.run_instances", **requests.run_instances(order)
+            order.pool.region, "ec2.run_instances", "Instances", **requests.run_instances(order)
         )
         return str(answer["Instances"][0]["InstanceId"])
 
@@ -226,14 +226,17 @@ class AwsProvider:
         self, region: str, filters: Sequence[Mapping[str, Any]]
     ) -> Iterator[Mapping[str, Any]]:
         """Yield what EC2 shows of our own instances."""
-        pages = self._client.pages(
-            region, "ec2.describe_instances", Filters=filters, MaxResults=_PAGE_COUNT
+        reservations = self._client.pages(
+            region,
+            "ec2.describe_instances",
+            "Reservations",
+            Filters=filters,
+            MaxResults=_PAGE_COUNT,
         )
-        for page in pages:
-            for reservation in page["Reservations"]:
-                for item in reservation["Instances"]:
-                    if is_ours(item, self._context.cluster_id):
-                        yield item
+        for reservation in reservations:
+            for item in reservation["Instances"]:
+                if is_ours(item, self._context.cluster_id):
+                    yield item
 
     def _for_each(
         self,

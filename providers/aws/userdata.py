@@ -16,6 +16,7 @@ LIMIT_BYTES = 16_384
 """EC2 takes no more, before base64."""
 
 FOLDER = "/var/lib/hybrid/node"
+UNITS = "/etc/systemd/system"
 METADATA = "http://169.254.169.254"
 SHUTDOWN_AFTER_S = 60
 """How long after the end of its lease a machine ends itself: its node has ended by then."""
@@ -45,7 +46,7 @@ while :; do
     "$$metadata/api/token")
   lease=$$(curl -sf -m 5 -H "X-aws-ec2-metadata-token: $$token" \\
     "$$metadata/meta-data/tags/instance/hybrid-expires-at")
-  case "$$lease" in '' | *[!0-9]*) lease=$${last:-'$expires_at_s'} ;; esac
+  case "$$lease" in '' | *[!0-9]*) lease=$$(cat lease) ;; esac
   read -r uptime _ < /proc/uptime
   if [ "$$lease" != "$$last" ]; then
     last=$$lease
@@ -56,7 +57,19 @@ while :; do
   sleep $every_s
 done
 HYBRID_END
-setsid bash watch < /dev/null > watch.log 2>&1 &
+cat > '$units/hybrid-lease.service' <<'HYBRID_END'
+[Unit]
+Description=Turns this machine off when its lease is over
+[Service]
+WorkingDirectory=$folder
+ExecStart=/bin/bash watch
+Restart=always
+[Install]
+WantedBy=multi-user.target
+HYBRID_END
+# A service, so that neither its own death nor a reboot ends the watch.
+systemctl daemon-reload
+systemctl enable --now --no-block hybrid-lease.service
 '$python' -P -m hybrid.node start '$folder'
 """)
 
@@ -68,6 +81,7 @@ def user_data(
     join_token: str,
     python: str,
     folder: str = FOLDER,
+    units: str = UNITS,
     metadata: str = METADATA,
     every_s: int = 15,
 ) -> str:
@@ -79,13 +93,14 @@ def user_data(
         join_token: One-time secret; the script keeps it in a file that only root can read.
         python: Interpreter of the image that has Ray and this program.
         folder: Where the node's files lie.
+        units: Where systemd's files lie.
         metadata: The instance metadata service.
         every_s: Pause between two looks at the lease.
 
     Raises:
         ValueError: A value cannot stand in a script, or the script is too long.
     """
-    for text in (join_token, python, folder, metadata, spec.instance_id, spec.cluster_id):
+    for text in (join_token, python, folder, units, metadata, spec.instance_id, spec.cluster_id):
         if not _PLAIN.fullmatch(text):
             raise ValueError(f"{text[:40]!r} cannot be part of user data")
     node = json.dumps(_node(spec, shape, python=python, folder=folder), separators=(",", ":"))
@@ -93,6 +108,7 @@ def user_data(
         instance_id=spec.instance_id,
         cluster_id=spec.cluster_id,
         folder=folder,
+        units=units,
         join_token=join_token,
         expires_at_s=f"{spec.expires_at_s:.0f}",
         node=node,
