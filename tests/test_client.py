@@ -291,7 +291,9 @@ def test_submit_sends_everything(client: hybrid.Client, tmp_path: Path) -> None:
     assert spec.package.startswith("pkg-")
 
 
-def test_a_working_dir_is_sent_once(client: hybrid.Client, lab: Running, tmp_path: Path) -> None:
+def test_the_same_working_dir_is_stored_once(
+    client: hybrid.Client, lab: Running, tmp_path: Path
+) -> None:
     (tmp_path / "a.py").write_text("1")
 
     first = client.submit("python a.py", working_dir=tmp_path)
@@ -299,6 +301,18 @@ def test_a_working_dir_is_sent_once(client: hybrid.Client, lab: Running, tmp_pat
 
     assert first.details().spec.package == second.details().spec.package
     assert list(lab.service.packages) == [first.details().spec.package]
+
+
+def test_a_working_dir_is_sent_again_to_a_controller_that_dropped_it(
+    client: hybrid.Client, lab: Running, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("pass")
+    first = client.submit("python train.py", working_dir=tmp_path).details()
+    lab.service.packages.clear()
+
+    client.submit("python train.py", working_dir=tmp_path)
+
+    assert list(lab.service.packages) == [first.spec.package]
 
 
 def test_values_out_of_bounds_are_config_errors_that_name_the_field(client: hybrid.Client) -> None:

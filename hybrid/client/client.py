@@ -44,7 +44,6 @@ class Client:
         self, address: str | None = None, token: str | None = None, cluster: str | None = None
     ) -> None:
         self._http = Http(lambda: discover.find(address or "", token or "", cluster or ""))
-        self._sent: set[str] = set()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -217,9 +216,8 @@ class Client:
         from hybrid.client.package import pack
 
         package = pack(working_dir)
-        if package.name not in self._sent:
-            self._http.put(f"packages/{package.name}", package.content)
-            self._sent.add(package.name)
+        # Each time: a controller that was restarted has dropped what no live job uses.
+        self._http.put(f"packages/{package.name}", package.content)
         return package.name
 
 
