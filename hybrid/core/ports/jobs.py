@@ -1,0 +1,100 @@
+"""Running drivers, and what is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Protocol
+
+from hybrid.core.models import JobSpec, JobState, Model
+
+
+class JobStatus(Model):
+    """What Ray says about a job."""
+
+    state: JobState
+    message: str = ""
+    started_at_s: float | None = None
+    ended_at_s: float | None = None
+
+
+class JobRunner(Protocol):
+    """Runs drivers: Ray Jobs."""
+
+    def submit(self, job_id: str, spec: JobSpec, *, selector: Mapping[str, str]) -> None:
+        """Start the job; a second call with the same id changes nothing.
+
+        Raises:
+            ClusterError: Unreachable; the job may have been started.
+            JobError: Ray refuses it for good.
+        """
+        ...
+
+    def statuses(self) -> Mapping[str, JobStatus]:
+        """Return the state of every job Ray knows, by our id.
+
+        Raises:
+            ClusterError: Unreachable.
+        """
+        ...
+
+    def stop(self, job_id: str) -> None:
+        """Ask Ray to end the job; unknown or ended jobs are left alone.
+
+        Raises:
+            ClusterError: Unreachable.
+        """
+        ...
+
+    def logs(self, job_id: str) -> str:
+        """Return all output of the job so far.
+
+        Raises:
+            ClusterError: Unreachable.
+            JobError: Ray does not know the job (yet, or any more).
+        """
+        ...
+
+    def follow_logs(self, job_id: str) -> Iterator[str]:
+        """Yield output as it comes, until the job ends. Raises as `logs`."""
+        ...
+
+    def upload(self, name: str, content: bytes) -> None:
+        """Store a zipped working directory under `name`, if it is not there yet.
+
+        Raises:
+            ClusterError: Unreachable.
+        """
+        ...
+
+
+class Packages(Protocol):
+    """Uploaded working directories."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Store a package; a known name changes nothing, since names are made from contents.
+
+        Raises:
+            HybridError: There is no room.
+            JobError: The name cannot be one.
+        """
+        ...
+
+    def get(self, name: str) -> bytes:
+        """Return a package. Raises `JobError` when it is not there."""
+        ...
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget all other packages."""
+        ...
+
+
+class JobLogs(Protocol):
+    """The output of ended jobs, kept when nodes have left and Ray has forgotten them."""
+
+    def put(self, job_id: str, text: str) -> None:
+        """Keep a job's output, as much of its end as there is room for. Never raises."""
+        ...
+
+    def get(self, job_id: str) -> str | None:
+        """Return a job's kept output, or `None` when there is none."""
+        ...
