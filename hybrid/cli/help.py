@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "The cluster": ("up", "down", "status", "nodes", "doctor"),
     "Work": ("submit", "jobs", "logs", "cancel"),
-    "Decisions and money": ("plan", "events", "cost"),
+    "Decisions and money": ("plan", "offers", "events", "cost"),
     "Operating": ("drain", "pause", "resume", "gc"),
     "Settings": ("config", "version"),
 }

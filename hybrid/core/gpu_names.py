@@ -11,6 +11,8 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from hybrid.core.quantity import GpuRequest, gpu_request
+
 _TYPES = (
     *("A10", "A10G", "A100", "B200", "B300", "GB200", "GB300", "H20", "H100", "H200", "K40"),
     *("K80", "L4", "L40", "L40S", "P4", "P40", "P100", "RTX-4090", "RTX-5090", "RTX-PRO-4500"),
@@ -22,7 +24,19 @@ _SOLD_WITH = frozenset({"A100", "V100"})
 _NOISE = frozenset({"NVIDIA", "TESLA", "GEFORCE", "SERVER", "BLACKWELL", "EDITION", "SXM", "PCIE"})
 _MEMORY = re.compile(r"([0-9]{2,3})(?:G|GB|GIB)?")
 _SAME_RATIO = 0.1  # a cloud says 22.4 GiB where another says 24 GB
-_MODEL_DIGITS = 4  # of 4090 or 6000
+_MODEL = re.compile(r"([0-9]{4})(?::([0-9]{1,6}))?")
+"""A model by its number alone, such as `4090:8`; nobody has so many GPUs in one machine."""
+
+
+def request(text: str) -> GpuRequest:
+    """Return the GPUs named by `A100:8`, `a100`, `GPU:4` or, by its number, `4090:8`.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    if (match := _MODEL.fullmatch(text)) and (count := int(match[2] or 1)):
+        return GpuRequest(accelerator=match[1], count=count)
+    return gpu_request(text)
 
 
 def named(text: str, memory_gib: float | None = None) -> str:
@@ -56,7 +70,7 @@ def is_same(asked: str, name: str, memory_gib: float | None) -> bool:
         memory_gib: Its memory, when that is known.
     """
     (key, wanted), (own, own_memory) = _parsed(asked), _parsed(name)
-    is_model = key.isdigit() and len(key) >= _MODEL_DIGITS and own.endswith(key)
+    is_model = _MODEL.fullmatch(key) is not None and own.endswith(key)
     if key != own and not is_model:
         return False
     has = own_memory or memory_gib

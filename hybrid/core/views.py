@@ -6,6 +6,7 @@ price in US dollars. `None` means unknown, never zero.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 
 from pydantic import Field
@@ -13,6 +14,7 @@ from pydantic import Field
 from hybrid.core.models import Caps, Commitment, Event, Job, Labels, Model, Reason, Shape
 from hybrid.core.policy.plan import Action, Finding, Source
 from hybrid.core.ports import Mode
+from hybrid.core.prices import PriceSource
 
 API_VERSION = 1
 
@@ -259,6 +261,65 @@ class GcView(Model):
     is_dry_run: bool
     items: tuple[GcItem, ...] = ()
     unreadable: tuple[Source, ...] = ()
+
+
+class OfferView(Model):
+    """A type of machine in one region, as it is bought on one market.
+
+    Attributes:
+        zones: Where in the region it is known to be; empty when nobody says.
+        gpu: Name of its GPUs, the same for all clouds: `A100-80GB`, `H100`, `RTX-PRO-6000`.
+        gpu_memory_gib: Memory of one GPU, in the words of the source.
+        usd_per_hour: `null` when there is no usable price; `reason` then says why.
+        price_per_hour: The same as the source has it, in `currency`.
+        is_own: Whether the price is yours, from hybrid.yaml.
+        source: Where the price is from: a `source_id`, or a place in hybrid.yaml.
+        as_of: Day of the price; `null` for yours.
+        reason: Why it is not eligible.
+    """
+
+    provider: str
+    region: str = ""
+    zones: tuple[str, ...] = ()
+    instance_type: str
+    market: str
+    gpu: str = ""
+    gpu_count: int = 0
+    gpu_memory_gib: float | None = None
+    vcpu_count: int | None = None
+    memory_gib: float | None = None
+    usd_per_hour: float | None = None
+    usd_per_gpu_hour: float | None = None
+    price_per_hour: float | None = None
+    currency: str
+    is_own: bool = False
+    source: str
+    as_of: dt.date | None = None
+    reason: Reason | None = None
+
+
+class OffersView(Model):
+    """`hybrid offers --json`: what the clouds rent, from price lists, without asking them.
+
+    Attributes:
+        offers: What fits and has a usable price, the cheapest first.
+        more_count: How many more there are beyond `--limit`.
+        ineligible: What fits but has no usable price, with reasons; with `--all` only.
+        ineligible_count_by_code: How many those are, by the code of their reason; always.
+        max_age_s: Older prices are not used.
+        rates: Units of a currency for one US dollar, as far as they were given.
+        sources: Where the prices are from.
+    """
+
+    api_version: int = API_VERSION
+    at_s: float
+    offers: tuple[OfferView, ...] = ()
+    more_count: int = 0
+    ineligible: tuple[OfferView, ...] = ()
+    ineligible_count_by_code: Mapping[str, int] = Field(default_factory=dict)
+    max_age_s: float
+    rates: Mapping[str, float] = Field(default_factory=dict)
+    sources: tuple[PriceSource, ...] = ()
 
 
 class Accepted(Model):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import re
 import types
@@ -30,6 +31,7 @@ from hybrid.core.views import (
     InstancesView,
     JobsView,
     NodesView,
+    OffersView,
     PlanView,
     StatusView,
 )
@@ -47,6 +49,7 @@ COMMANDS: Sequence[tuple[str, str, type[BaseModel]]] = (
     ("hybrid events --json", "GET /api/v1/events?after=&limit=&subject=", EventsView),
     ("hybrid events --follow --json", "one line for each event", Event),
     ("hybrid cost --json", "GET /api/v1/cost?since=", CostView),
+    ("hybrid offers --json", "(command line only)", OffersView),
     ("hybrid gc --json", "POST /api/v1/gc", GcView),
     ("hybrid drain, pause, resume --json", "POST /api/v1/drain, pause, resume", Accepted),
     ("(API only)", "GET /api/v1/instances?limit=", InstancesView),
@@ -166,7 +169,13 @@ def _type_text(annotation: Any) -> str:
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
     if inspect.isclass(annotation) and issubclass(annotation, Enum):
         return "one of " + ", ".join(f"`{item.value}`" for item in annotation)
-    names = {str: "string", int: "integer", float: "number", bool: "true or false"}
+    names = {
+        str: "string",
+        dt.date: "date, such as 2026-07-20",
+        int: "integer",
+        float: "number",
+        bool: "true or false",
+    }
     return names.get(annotation, "null" if annotation is types.NoneType else "any value")
 
 
