@@ -18,7 +18,7 @@ _log = log.get(__name__)
 _STARTING_TICK_S = 0.25
 
 # Many waits that end one after the other must not make the loop tick without a pause.
-_LEAST_SHARE = 0.25
+_LEAST_SHARE = 0.1
 
 
 class Outcome(Enum):
