@@ -1,0 +1,125 @@
+"""How long a decision and a whole tick take on a large cluster.
+
+A program of its own (`python -m scripts.bench_parts.tick`), so that it has the memory of a
+controller, and its log goes where a controller's log goes: to a file.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from hybrid.control import log
+from hybrid.core.policy.decide import decide
+from scripts.bench_parts.big import Size, big_world, tick
+from scripts.bench_parts.cluster import environment
+from scripts.bench_parts.figures import BenchError, Figure, timed
+from scripts.bench_parts.machine import ROOT
+from tests.world.world import World
+
+_DECIDE_MS = 50.0
+_TICK_MS = 150.0
+_LIMIT_S = 600.0
+
+
+def measure() -> list[Figure]:
+    """Measure in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="hybrid-bench-") as folder:
+        log_path = Path(folder) / "log"
+        with log_path.open("wb") as errors:
+            done = subprocess.run(
+                [sys.executable, "-m", "scripts.bench_parts.tick"],
+                env=environment(Path(folder)),
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                timeout=_LIMIT_S,
+            )
+        if done.returncode:
+            last = log_path.read_text(errors="replace").splitlines()[-3:]
+            raise BenchError(f"the large cluster ended with {done.returncode}: {' / '.join(last)}")
+    return [Figure(**fields) for fields in json.loads(done.stdout)]
+
+
+def figures(size: Size, *, runs: int) -> Iterator[Figure]:
+    """Yield the figures of one size: when the caps are reached, and while it rents."""
+    for name, words, room in (
+        ("", "all caps are reached", 0),
+        ("_launching", "ten instances are launched", 10 * (2 * runs + 10)),
+    ):
+        with _world(size, room) as world:
+            yield _decide(world, size, f"decide{name}_ms", words, runs, target=_DECIDE_MS)
+            yield _tick(world, size, f"tick{name}_ms", words, runs)
+    size = replace(size, gangs=max(1, size.shapes // 3))
+    with _world(size, 0) as world:
+        words = f"all caps are reached, and {size.gangs} gangs of eight bundles wait too"
+        yield _decide(world, size, "decide_gangs_ms", words, runs, target=None)
+
+
+@contextmanager
+def _world(size: Size, room: int) -> Iterator[World]:
+    with (
+        tempfile.TemporaryDirectory(prefix="hybrid-bench-") as folder,
+        big_world(Path(folder), size, room=room) as world,
+    ):
+        yield world
+
+
+def _decide(
+    world: World, size: Size, name: str, words: str, runs: int, *, target: float | None
+) -> Figure:
+    snapshot, params = world.loop.snapshot(), world.params.policy
+    plan = decide(snapshot, params)
+    times = timed(lambda: decide(snapshot, params), runs=2 * runs)
+    return Figure(
+        name=name,
+        what=f"decide() with {_words(size)}, while {words}; median",
+        value=times.median_ms,
+        unit="ms",
+        target=target,
+        details={
+            **times.details(),
+            "actions": len(plan.actions),
+            "findings": len(plan.findings),
+            "size": asdict(size),
+        },
+    )
+
+
+def _tick(world: World, size: Size, name: str, words: str, runs: int) -> Figure:
+    commits = len(world.ledger.events(limit=1_000_000))
+    times = timed(lambda: tick(world), runs=runs)
+    written = len(world.ledger.events(limit=1_000_000)) - commits
+    return Figure(
+        name=name,
+        what=(
+            f"a whole tick with {_words(size)}, while {words}; median. Ray's answer comes over "
+            f"gRPC, the ledger is SQLite on disk, providers answer at once"
+        ),
+        value=times.median_ms,
+        unit="ms",
+        target=_TICK_MS,
+        details={**times.details(), "events_per_tick": round(written / (runs + 1), 1)},
+    )
+
+
+def _words(size: Size) -> str:
+    return f"{size.nodes:,} nodes, {size.tasks:,} waiting tasks in {size.shapes} shapes"
+
+
+def main() -> int:
+    """Print the figures as JSON."""
+    log.configure(is_pretty=False)
+    found = [asdict(figure) for figure in figures(Size(), runs=15)]
+    print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
