@@ -27,6 +27,7 @@ from providers.gcp.errors import Failure, error, kind_of
 from providers.gcp.naming import Place
 
 _PAGE = 500  # the largest that Google gives
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _PLACE_ONLY = re.compile(r"'projects/[^/']+(/zones/[^/']+)?'")
 _INCOMPLETE = ("UNREACHABLE", "PARTIAL_SUCCESS")
 
@@ -174,13 +175,25 @@ class Client:
     def _client(self, kind: str) -> Any:
         """Return a client of the SDK, made when it is first needed."""
         with self._lock:
-            if kind not in self._made:
-                from google.api_core.client_options import ClientOptions
-                from google.cloud import compute_v1
-
-                options = ClientOptions(api_endpoint=self._endpoint) if self._endpoint else None
-                self._made[kind] = getattr(compute_v1, kind)(client_options=options)
+            if not self._made:
+                self._made = self._new_clients()
             return self._made[kind]
+
+    def _new_clients(self) -> dict[str, Any]:
+        import google.auth
+        from google.api_core.client_options import ClientOptions
+        from google.cloud.compute_v1 import InstancesClient, ZoneOperationsClient
+
+        options = ClientOptions(api_endpoint=self._endpoint) if self._endpoint else None
+        try:
+            # Found once for both, so that a token is fetched once for both.
+            credentials, _ = google.auth.default(default_scopes=_SCOPES)
+        except (AttributeError, TypeError, ValueError) as err:  # a file of another content
+            raise self._error(AuthError, err, "find credentials") from err
+        return {
+            kind.__name__: kind(credentials=credentials, client_options=options)
+            for kind in (InstancesClient, ZoneOperationsClient)
+        }
 
     def _options(self, timeout_s: float | None = None) -> dict[str, Any]:
         return {"retry": None, "timeout": self._timeout_s if timeout_s is None else timeout_s}

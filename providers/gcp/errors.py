@@ -6,6 +6,7 @@ and the `code` of operations (https://cloud.google.com/compute/docs/troubleshoot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from hybrid.core.errors import (
     NotFoundError,
     ProviderError,
     QuotaError,
+    Scope,
     ThrottledError,
     TransientError,
 )
@@ -91,6 +93,12 @@ _HINTS: Mapping[type[ProviderError], str] = {
 }
 
 
+_METRIC = re.compile(r"Quota '([A-Z0-9_]+)' exceeded")
+_PERMISSION = re.compile(r"Required '([A-Za-z.]+)' permission")
+# What a pool names; another pool may name what we may use.
+_OF_POOLS = ("compute.images.", "compute.subnetworks.", "iam.serviceAccounts.")
+
+
 def _plain(code: str) -> str:
     """Return a code without the difference between `quotaExceeded` and `QUOTA_EXCEEDED`."""
     return code.replace("_", "").lower()
@@ -138,4 +146,18 @@ def error(
     words = " ".join(failure.message.split())[:500]
     hint = _HINTS.get(kind)
     message = f"Google Cloud, {doing}: {words}" + (f" ({code})" if code else "")
-    return kind(message + (f"; {hint}" if hint else ""), provider=provider, code=code)
+    message += f"; {hint}" if hint else ""
+    return kind(message, provider=provider, code=code, scope=_scope(kind, failure))
+
+
+def _scope(kind: type[ProviderError], failure: Failure) -> Scope | None:
+    """Return how far a failure reaches, when its words say more than its kind."""
+    if issubclass(kind, ThrottledError):
+        return Scope.ACCOUNT  # rates are limited by project
+    if issubclass(kind, QuotaError) and (match := _METRIC.search(failure.message)):
+        if "ALL_REGIONS" in match[1]:
+            return Scope.ACCOUNT
+        return Scope.POOL if match[1].endswith("_GPUS") else Scope.REGION
+    if issubclass(kind, AuthError) and (match := _PERMISSION.search(failure.message)):
+        return Scope.POOL if match[1].startswith(_OF_POOLS) else Scope.ACCOUNT
+    return None

@@ -7,9 +7,18 @@ from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
+from providers.gcp.machines import Knowledge
 from providers.gcp.naming import ZONE
 
 DAY_S = 86_400.0
@@ -22,6 +31,9 @@ _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _IMAGE = r"^projects/[a-z0-9.:-]+/global/images/(family/)?[a-z0-9-]+$"
+_SUBNETWORK = (
+    r"^(projects/[a-z0-9.:-]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
+)
 _NAME = r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
 
 
@@ -51,12 +63,13 @@ class Machine(_Section):
     Attributes:
         image: Of the boot disk: `projects/P/global/images/NAME` or `.../family/NAME`. It must
             hold the GPU driver, Python, this program and the same Ray as the head.
-        subnetwork: Name of the subnetwork of the zone's region, in this project.
+        subnetwork: Name of the subnetwork in the zone's region, or, when it is another
+            project's, `projects/P/regions/R/subnetworks/NAME`.
         network_tags: Network tags that firewall rules name.
         external_ip: Whether it gets a public address. Without one it needs Cloud NAT for
             anything outside your networks.
         service_account: Whose rights programs on the node have; none when absent.
-        disk_size: Boot disk.
+        disk: Boot disk.
         disk_type: `pd-balanced`, `pd-ssd`, `hyperdisk-balanced`, ...
         python: Interpreter in the image that has this program and Ray.
         max_life: Google itself deletes an instance that ran this long, whoever is alive. It
@@ -65,11 +78,11 @@ class Machine(_Section):
     """
 
     image: str | None = Field(default=None, pattern=_IMAGE)
-    subnetwork: _Tag = "default"
+    subnetwork: str = Field(default="default", pattern=_SUBNETWORK)
     network_tags: tuple[_Tag, ...] = ()
     external_ip: bool = False
     service_account: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
-    disk_size: _DiskSize = 100 * _GIB
+    disk: _DiskSize = 100 * _GIB
     disk_type: _Tag = "pd-balanced"
     python: str = Field(default="/opt/hybrid/bin/python", pattern=r"^/[A-Za-z0-9._/+-]+$")
     max_life: _Life = 7 * DAY_S
@@ -81,10 +94,11 @@ class Pool(Machine):
     Attributes:
         infra: `gcp/REGION/ZONE`, such as `gcp/us-central1/us-central1-a`.
         instance_type: Machine type, such as `g2-standard-8`.
-        accelerators: Its GPUs, such as `L4:1`, as tasks ask for them.
+        accelerators: Its GPUs, such as `L4:1`, as tasks ask for them. They, `cpus`, `memory` and
+            `usd_per_hour` come from the catalog when it knows the type.
         attached_gpu: Google's name of a GPU to attach, such as `nvidia-tesla-t4`, for machine
             types that come without (N1).
-        cpus, memory: What Ray will count on it.
+        cpus, memory: What Ray will count on it; of the catalog's memory 60 %.
         boot_time: From the create call to a node in Ray, until it is learned.
         rank: Place in the configuration's `ordered` list.
     """
@@ -101,6 +115,12 @@ class Pool(Machine):
     labels: dict[str, str] = Field(default_factory=dict)
     rank: int = Field(default=0, ge=0)
     boot_time: _Duration = 240.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_completed(cls, raw: object, info: ValidationInfo) -> object:
+        knowledge = info.context if isinstance(info.context, Knowledge) else Knowledge()
+        return knowledge.filled(raw) if isinstance(raw, Mapping) else raw
 
     @field_validator("infra")
     @classmethod
@@ -155,10 +175,12 @@ class Pool(Machine):
 class Params(Machine):
     """The provider's whole configuration; beside this, what `Machine` says.
 
+    Validate it with a `Knowledge` as context, or every pool must say all by itself.
+
     Attributes:
         project: Id of the project that pays.
-        labels: Labels of your own on every instance and disk, for billing reports.
-        endpoint: Another address of the API: an emulator's, or a private one.
+        tags: Google's labels of your own on every instance and disk, for billing reports.
+        endpoint_url: Another address of the API: an emulator's, or a private one.
         launch_wait: How long a launch waits for Google to say whether there is a machine. What
             takes longer is looked for in the next tick.
         call_timeout: How long one call may take.
@@ -167,8 +189,8 @@ class Params(Machine):
 
     pools: tuple[Pool, ...] = ()
     project: str = Field(default="", pattern=r"^([a-z0-9.:-]{1,100})?$")
-    labels: dict[str, str] = Field(default_factory=dict)
-    endpoint: str = ""
+    tags: dict[str, str] = Field(default_factory=dict)
+    endpoint_url: str = ""
     launch_wait: _Duration = Field(default=10.0, le=110)
     call_timeout: _Duration = Field(default=30.0, ge=0.1, le=300)
     list_lag: _Duration = Field(default=60.0, le=3600)
@@ -183,20 +205,20 @@ class Params(Machine):
         pools = [{**shared, **pool} if isinstance(pool, Mapping) else pool for pool in raw["pools"]]
         return {**raw, "pools": pools}
 
-    @field_validator("labels")
+    @field_validator("tags")
     @classmethod
-    def _are_labels_of_google(cls, labels: dict[str, str]) -> dict[str, str]:
-        for key, value in labels.items():
+    def _are_labels_of_google(cls, tags: dict[str, str]) -> dict[str, str]:
+        for key, value in tags.items():
             if not _LABEL.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
                 raise ValueError(
-                    f"{key}: {value!r} is not a label of Google Cloud; write up to 63 of a-z, "
+                    f"tag {key}: {value!r} is not a label of Google Cloud; write up to 63 of a-z, "
                     "0-9, _ and -, the key beginning with a letter"
                 )
             if key.startswith("hybrid-"):
-                raise ValueError(f"label {key} is kept for this program; choose another name")
-        return labels
+                raise ValueError(f"tag {key} is kept for this program; choose another name")
+        return tags
 
-    @field_validator("endpoint")
+    @field_validator("endpoint_url")
     @classmethod
     def _keeps_tokens_safe(cls, url: str) -> str:
         parts = urlsplit(url)

@@ -7,12 +7,14 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
+from hybrid.core.catalog import Terms
 from hybrid.core.errors import InvalidRequestError, NotFoundError, ProviderError, TransientError
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
 from hybrid.core.ports import ProviderContext
 from providers.gcp.client import Client, Machine, Operation
 from providers.gcp.errors import translated
 from providers.gcp.launching import Launcher, wait
+from providers.gcp.machines import Knowledge
 from providers.gcp.naming import (
     CLUSTER_TAG,
     Place,
@@ -60,7 +62,7 @@ class GcpProvider:
         self._context = context
         self._pools = {offer_of(pool, name).offer_id: pool for pool in params.pools}
         self._client = Client(
-            name, params.project, endpoint=params.endpoint, timeout_s=params.call_timeout
+            name, params.project, endpoint=params.endpoint_url, timeout_s=params.call_timeout
         )
         self._launcher = Launcher(
             self._client, context.clock, context.cluster_id, wait_s=params.launch_wait
@@ -169,7 +171,7 @@ class GcpProvider:
         join_token: str,
     ) -> Json:
         try:
-            labels = labels_of(spec, token=token, extra=self._params.labels)
+            labels = labels_of(spec, token=token, extra=self._params.tags)
             script = startup_script(offer, spec, join_token=join_token, python=pool.python)
         except ValidationError as err:
             message = "; ".join(item["msg"] for item in err.errors(include_url=False))
@@ -280,4 +282,5 @@ def _problem(machine: Machine) -> str:
 
 def make(name: str, raw: Mapping[str, object], context: ProviderContext) -> GcpProvider:
     """Return Google Cloud; see `hybrid.core.ports.MakeProvider`."""
-    return GcpProvider(name, Params.model_validate(raw), context)
+    knowledge = Knowledge(context.catalog, Terms(now_s=context.clock.now_s()))
+    return GcpProvider(name, Params.model_validate(raw, context=knowledge), context)

@@ -81,7 +81,7 @@ def _boot_disk(pool: Pool, zone: str, labels: Labels) -> Json:
         "autoDelete": True,
         "initializeParams": {
             "sourceImage": pool.image,
-            "diskSizeGb": str(-(-pool.disk_size // _GIB)),
+            "diskSizeGb": str(-(-pool.disk // _GIB)),
             "diskType": f"{zone}/diskTypes/{pool.disk_type}",
             "labels": dict(labels),
         },

@@ -11,9 +11,8 @@ import pytest
 
 from hybrid.adapters.clock import SystemClock
 from hybrid.core.ports import ProviderContext
-from providers.gcp import GcpProvider
+from providers.gcp import GcpProvider, make
 from providers.gcp.naming import Place, decoded, decoded_key
-from providers.gcp.params import Params
 from tests.emulators.gcp import PROJECT, GcpEmulator, start
 
 ZONE = "us-central1-a"
@@ -47,7 +46,7 @@ class GcpCloud:
         self.cluster_id = f"c-{uuid.uuid4().hex[:8]}"
         self.controller_url = "http://10.0.0.2:8080"
         self.pools: list[dict[str, Any]] = [dict(POOL)]
-        self.settings: dict[str, Any] = {**SETTINGS, "endpoint": emulator.url}
+        self.settings: dict[str, Any] = {**SETTINGS, "endpoint_url": emulator.url}
 
     def provider(self, cluster_id: str = "", **settings: object) -> GcpProvider:
         context = ProviderContext(
@@ -58,7 +57,7 @@ class GcpCloud:
             clock=SystemClock(),
         )
         raw = {**self.settings, **settings, "pools": self.pools}
-        return GcpProvider("gcp", Params.model_validate(raw), context)
+        return make("gcp", raw, context)
 
     def lose_next_answer(self) -> GcpProvider:
         self.emulator.faults.add(is_after=True, is_dropped=True)

@@ -115,7 +115,7 @@ def test_a_pool_is_rented_as_it_is_written(cloud: GcpCloud) -> None:
             "instance_type": "n1-standard-8",
             "accelerators": "T4:2",
             "attached_gpu": "nvidia-tesla-t4",
-            "disk_size": "200GB",
+            "disk": "200GB",
             "disk_type": "pd-ssd",
             "network_tags": ["hybrid-node"],
             "service_account": "node@test-project.iam.gserviceaccount.com",
@@ -124,7 +124,7 @@ def test_a_pool_is_rented_as_it_is_written(cloud: GcpCloud) -> None:
         }
     ]
 
-    launch(cloud.provider(labels={"team": "ml"}), make_spec(cloud))
+    launch(cloud.provider(tags={"team": "ml"}), make_spec(cloud))
 
     made = instance(cloud)
     assert made["machineType"].endswith(f"/zones/{ZONE}/machineTypes/n1-standard-8")

@@ -65,7 +65,7 @@ and in hybrid.yaml:
     gcp:
       project: {project}
       image: projects/{project}/global/images/family/hybrid-node
-      endpoint: {url}
+      endpoint_url: {url}
 
 Make it misbehave: no stock, no quota, throttled, a failure after acceptance, an answer that is
 lost, slow lists, a spot instance taken back; and read what was asked:

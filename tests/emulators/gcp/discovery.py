@@ -120,7 +120,7 @@ class _Check:
             for place, item in enumerate(value):
                 yield from self.value(schema["items"], item, f"{path}[{place}]")
         elif kind == "string":
-            yield from _string_problems(schema, value, path)
+            yield from _string_problems(schema, value, path, may_be_empty=not self._method_id)
         elif kind == "boolean" and not isinstance(value, bool):
             yield f"{path}: expected true or false, got {value!r}"
         elif kind == "integer" and (not isinstance(value, int) or isinstance(value, bool)):
@@ -145,11 +145,11 @@ class _Check:
                 yield f"{path}.{key}: no such field"
         for key, field in known.items():
             needed_by: Sequence[str] = field.get("annotations", {}).get("required", ())
-            if self._method_id in needed_by and not value.get(key):
+            if self._method_id in needed_by and key not in value:
                 yield f"{path}.{key}: required"
 
 
-def _string_problems(schema: Json, value: Any, path: str) -> Iterator[str]:
+def _string_problems(schema: Json, value: Any, path: str, *, may_be_empty: bool) -> Iterator[str]:
     if not isinstance(value, str):
         yield f"{path}: expected text, got {value!r}"
     elif schema.get("format") in ("int64", "uint64"):
@@ -162,7 +162,11 @@ def _string_problems(schema: Json, value: Any, path: str) -> Iterator[str]:
             yield f"{path}: expected base64, got {value!r}"
     elif "enum" in schema and value not in schema["enum"]:
         yield f"{path}: {value!r} is none of {', '.join(schema['enum'])}"
-    elif "pattern" in schema and value and not re.fullmatch(schema["pattern"], value):
+    elif (
+        "pattern" in schema
+        and not (may_be_empty and not value)
+        and not re.fullmatch(schema["pattern"], value)
+    ):
         yield f"{path}: {value!r} does not match {schema['pattern']}"
 
 

@@ -54,6 +54,7 @@ class Api:
         needs_token: Whether requests without a valid token are refused.
         wait_s: How long an operation is waited for at most; Google's is 2 minutes.
         page_size: Lists have at most so many instances on a page.
+        partial: Zones that lists leave out, with a warning.
     """
 
     account: ServiceAccount
@@ -65,6 +66,7 @@ class Api:
     needs_token: bool = True
     wait_s: float = _LONGEST_WAIT_S
     page_size: int = _LARGEST_PAGE
+    partial: set[str] = field(default_factory=set)
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
@@ -228,6 +230,9 @@ class Api:
             scope = answer["items"][f"zones/{zone}"]
             scope.pop("warning", None)
             scope.setdefault("instances", []).append(instance)
+        for zone in self.partial:
+            warning = {"code": "UNREACHABLE", "message": f"Zone {zone} is unreachable."}
+            answer["items"][f"zones/{zone}"] = {"warning": warning}
         if first + size < len(found):
             answer["nextPageToken"] = str(first + size)
         return json.loads(json.dumps(answer))  # type: ignore[no-any-return]  # a copy
@@ -240,7 +245,7 @@ class Api:
         facts = json.loads(request.get_data() or b"{}")
         try:
             answer = self._control(what, facts)
-        except (KeyError, TypeError, ValueError) as err:
+        except (AttributeError, KeyError, TypeError, ValueError) as err:
             return Response(json.dumps({"error": str(err)}), 400, content_type="application/json")
         return Response(json.dumps(answer), 200, content_type="application/json")
 

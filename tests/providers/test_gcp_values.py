@@ -1,0 +1,288 @@
+"""Google Cloud: names, labels, settings and offers; nothing here calls anything."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from hybrid.adapters import catalog
+from hybrid.core.catalog import Terms
+from hybrid.core.models import Market
+from providers.gcp.launching import request_id
+from providers.gcp.machines import Knowledge
+from providers.gcp.naming import (
+    Place,
+    decoded,
+    decoded_key,
+    encoded,
+    encoded_key,
+    instance_name,
+    owned_instance_id,
+    token_mark,
+)
+from providers.gcp.offers import offer_of
+from providers.gcp.params import Params, Pool
+from tests.emulators.gcp.rules import check_labels
+from tests.providers.gcp_cloud import POOL, SETTINGS, ZONE
+
+# Text that can be written at all: no half of a surrogate pair.
+_TEXT = st.text(st.characters(codec="utf-8"))
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+# --- names --------------------------------------------------------------------------------
+
+
+def test_what_a_token_gives_never_changes() -> None:
+    """A release that gave another id would rent every open launch a second time."""
+    assert request_id("t-1") == "ed1d5ba4-b40f-524b-b20b-fc4c98a92462"
+    assert instance_name("c-1", "i-1", 1) == "hybrid-i-1-a4056886c2e1"
+    assert token_mark("t-1") == "46e9bc3476c92ea2"
+
+
+@given(_TEXT, _TEXT, st.integers(1, 10**6))
+def test_every_name_is_one_that_google_takes(cluster: str, instance: str, attempt: int) -> None:
+    name = instance_name(cluster, instance, attempt)
+
+    assert _NAME.fullmatch(name)
+    assert name.startswith("hybrid-")
+
+
+@given(_TEXT)
+def test_a_label_is_legal_and_comes_back_as_it_was(text: str) -> None:
+    value = encoded(text)
+
+    assert re.fullmatch(r"[a-z0-9_-]*", value)
+    assert decoded(value) == text
+    key = encoded_key(text)
+    assert re.fullmatch(r"[a-z][a-z0-9_-]*", key)
+    assert decoded_key(key) == text
+    if len(key) <= 63:
+        assert list(check_labels({key: value[:63]})) == []
+
+
+def test_ids_as_they_are_used_stay_readable() -> None:
+    assert encoded("c-1a2b3c4d") == "c-1a2b3c4d"
+    assert encoded_key("hybrid-cluster") == "hybrid-cluster"
+    assert instance_name("c-1a2b", "i-77", 1).startswith("hybrid-i-77-")
+
+
+@pytest.mark.parametrize("value", ["A", "_", "_4", "_4G", "_61", "_ff", "ä", "a b"])
+def test_a_label_that_we_never_write_is_not_read(value: str) -> None:
+    assert decoded(value) is None
+
+
+def test_an_owner_is_known_by_labels_and_name_together() -> None:
+    labels = {"hybrid-cluster": "c", "hybrid-instance": "i-1", "hybrid-attempt": "2"}
+    name = instance_name("c", "i-1", 2)
+
+    assert owned_instance_id(labels, name, cluster_id="c") == "i-1"
+    assert owned_instance_id(labels, name, cluster_id="d") is None
+    assert owned_instance_id(labels, instance_name("c", "i-1", 1), cluster_id="c") is None
+    assert owned_instance_id(labels | {"hybrid-attempt": "x"}, name, cluster_id="c") is None
+    assert owned_instance_id({}, name, cluster_id="c") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "projects/p/zones/us-central1-a/instances/x",
+        "projects/example.com:p/zones/northamerica-northeast1-b/instances/x-1",
+        "projects/p/zones/us-central1-ai1a/instances/x",
+    ],
+)
+def test_a_place_is_written_as_it_is_read(text: str) -> None:
+    assert str(Place.of(text)) == text
+
+
+def test_a_mark_does_not_give_its_token_away() -> None:
+    assert "secret" not in token_mark("secret")
+    assert token_mark("a") != token_mark("b")
+
+
+# --- settings -----------------------------------------------------------------------------
+
+
+def test_an_offer_has_all_that_its_pool_says() -> None:
+    raw = POOL | {
+        "accelerators": "A100:2",
+        "use_spot": True,
+        "max_nodes": 3,
+        "rank": 1,
+        "boot_time": "5m",
+        "labels": {"rack": "r7"},
+    }
+
+    (pool,) = Params.model_validate({**SETTINGS, "pools": [raw]}).pools
+    offer = offer_of(pool, "gcp")
+
+    assert offer.offer_id == f"gcp/us-central1/{ZONE}/g2-standard-8/spot"
+    assert (offer.region, offer.zone, offer.market) == ("us-central1", ZONE, Market.SPOT)
+    assert offer.shape == {"CPU": 8, "GPU": 2, "memory": 32e9, "accelerator_type:A100": 1}
+    assert (offer.accelerator, offer.gpu_count) == ("A100", 2)
+    assert (offer.max_count, offer.rank, offer.boot_s) == (3, 1, 300.0)
+    assert offer.labels == {"rack": "r7"}
+    assert offer.stock_count is None  # Google does not say
+
+
+def test_a_machine_without_gpus_is_an_offer_too() -> None:
+    raw = {k: v for k, v in POOL.items() if k != "accelerators"}
+
+    (pool,) = Params.model_validate({**SETTINGS, "pools": [raw]}).pools
+
+    assert offer_of(pool, "gcp").shape == {"CPU": 8, "memory": 32e9}
+
+
+def test_a_pool_takes_after_its_account_where_it_says_nothing() -> None:
+    raw: dict[str, Any] = {
+        **SETTINGS,
+        "network_tags": ["node"],
+        "max_life": "12h",
+        "pools": [POOL, POOL | {"use_spot": True, "network_tags": [], "max_life": "1h"}],
+    }
+
+    first, second = Params.model_validate(raw).pools
+
+    assert (first.network_tags, first.max_life) == (("node",), 43_200.0)
+    assert (second.network_tags, second.max_life) == ((), 3_600.0)
+    assert first.image == second.image == SETTINGS["image"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "loc", "words"),
+    [
+        ({"infra": "gcp"}, "infra", "write gcp/REGION/ZONE"),
+        ({"infra": "gcp/us-central1"}, "infra", "names no zone"),
+        ({"infra": "gcp/us-central1/a"}, "infra", "names no zone"),
+        ({"infra": "gcp/us-east1/us-central1-a"}, "infra", "is not in region us-east1"),
+        ({"accelerators": "L4x1"}, "accelerators", "write TYPE:COUNT"),
+        ({"instance_type": "g2 standard"}, "instance_type", "pattern"),
+        ({"instance_type": None}, "instance_type", "Field required"),
+        ({"usd_per_hour": 0}, "usd_per_hour", "greater than 0"),
+        ({"usd_per_hour": float("nan")}, "usd_per_hour", ""),
+        ({"image": "ubuntu"}, "image", "pattern"),
+        ({"labels": {"zone": "x"}}, "labels", "set by this program"),
+        ({"max_life": "121d"}, "max_life", "less than or equal"),
+        ({"max_life": "1m"}, "max_life", "greater than or equal"),
+        ({"disk": "1GB"}, "disk", "greater than or equal"),
+        ({"python": "python; rm -rf /"}, "python", "pattern"),
+        ({"service_account": "me"}, "service_account", "pattern"),
+        ({"stock": 3}, "stock", "Extra inputs"),
+    ],
+    ids=str,
+)
+def test_a_pool_that_is_wrong_is_refused_where_it_is_wrong(
+    changes: dict[str, Any], loc: str, words: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Params.model_validate({**SETTINGS, "pools": [POOL, POOL | {"use_spot": True} | changes]})
+
+    (error,) = caught.value.errors()
+    assert error["loc"] == ("pools", 1, loc)
+    assert words in error["msg"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"project": ""}, "project is missing"),
+        ({"image": None}, "pool 0 (gcp/us-central1/us-central1-a) has no image"),
+        ({"pools": [POOL, POOL]}, "pools 0 and 1 are the same machine type"),
+        ({"tags": {"Team": "x"}}, "is not a label of Google Cloud"),
+        ({"tags": {"hybrid-cluster": "x"}}, "kept for this program"),
+        ({"endpoint_url": "http://10.0.0.1"}, "write https://HOST"),
+        ({"endpoint_url": "https://x/compute"}, "write https://HOST"),
+        ({"endpoint_url": "ftp://127.0.0.1"}, "write https://HOST"),
+        ({"launch_wait": "5m"}, "less than or equal"),
+    ],
+    ids=str,
+)
+def test_an_account_that_is_wrong_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Params.model_validate({**SETTINGS, "pools": [POOL]} | changes)
+
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["", "https://compute-x.p.googleapis.com", "http://127.0.0.1:80/"])
+def test_an_endpoint_keeps_tokens_to_google_or_to_this_machine(url: str) -> None:
+    params = Params.model_validate(SETTINGS | {"endpoint_url": url})
+
+    assert params.endpoint_url == url.rstrip("/")
+
+
+def test_an_account_without_pools_is_fine() -> None:
+    assert Params.model_validate({}).pools == ()
+
+
+# --- the catalog --------------------------------------------------------------------------
+
+BARE: dict[str, Any] = {"infra": POOL["infra"], "instance_type": "g2-standard-8"}
+
+
+def read(pool: dict[str, Any], *, at: dt.date = dt.date(2026, 11, 30)) -> Pool:
+    now_s = dt.datetime.combine(at, dt.time(), dt.UTC).timestamp()
+    knowledge = Knowledge(catalog.load(), Terms(now_s=now_s))
+    return Params.model_validate({**SETTINGS, "pools": [pool]}, context=knowledge).pools[0]
+
+
+def test_what_a_pool_does_not_say_comes_from_the_catalog() -> None:
+    pool, spot = read(BARE), read(BARE | {"use_spot": True})
+
+    assert (pool.accelerators, pool.cpus) == ("L4:1", 8)
+    assert pool.memory == int(32 * 2**30 * 0.6)
+    assert 0.1 < spot.usd_per_hour < pool.usd_per_hour < 2
+
+
+def test_a_pool_has_the_last_word() -> None:
+    pool = read(BARE | {"cpus": 4, "memory": "1GB", "usd_per_hour": 9, "accelerators": "GPU:1"})
+
+    assert (pool.cpus, pool.memory, pool.usd_per_hour) == (4, 10**9, 9)
+    assert pool.accelerators == "GPU:1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"instance_type": "c4-standard-8"}, "the catalog has no c4-standard-8 in us-central1"),
+        ({"infra": "gcp/moon-east1/moon-east1-a"}, "g2-standard-8 in moon-east1"),
+        ({"accelerators": "L4:2"}, "g2-standard-8 has L4:1"),
+        ({"accelerators": "A100:1"}, "g2-standard-8 has L4:1"),
+    ],
+    ids=["type", "region", "count", "gpu"],
+)
+def test_a_pool_that_the_catalog_cannot_complete_is_refused(
+    changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValidationError, match=words) as caught:
+        read(BARE | changes)
+
+    assert caught.value.errors()[0]["loc"] == ("pools", 0)
+
+
+def test_a_price_that_is_too_old_is_not_used() -> None:
+    with pytest.raises(ValidationError, match="days ago"):
+        read(BARE, at=dt.date(2028, 1, 1))
+
+
+def test_a_gpu_that_is_attached_is_not_in_the_catalog() -> None:
+    raw = POOL | {
+        "instance_type": "n1-standard-8",
+        "attached_gpu": "nvidia-tesla-t4",
+        "accelerators": "T4:4",
+    }
+
+    assert read(raw).accelerators == "T4:4"
+
+
+def test_an_attached_gpu_needs_its_number() -> None:
+    raw = {k: v for k, v in POOL.items() if k != "accelerators"}
+
+    with pytest.raises(ValidationError, match="does not say how many"):
+        Pool.model_validate(raw | {"attached_gpu": "nvidia-tesla-t4"})
