@@ -247,7 +247,7 @@ def test_a_plan_never_passes_stock_pool_tick_or_what_is_off(
 ) -> None:
     bought = [action.offer for action in launches(decide(snapshot, params))]
     unseen = {source.name for source in snapshot.blind}
-    resting = {f.offer_id for f in snapshot.failures if f.until_s > NOW_S}
+    resting = {f.key for f in snapshot.failures if f.until_s > NOW_S}
 
     assert len(bought) <= params.launches_per_tick
     assert not (bought and snapshot.mode.is_out_paused)

@@ -132,6 +132,18 @@ def test_gangs_come_before_single_requests_and_the_largest_first() -> None:
     ]
 
 
+def test_of_equal_gangs_the_one_that_waits_longest_comes_first() -> None:
+    gangs = [
+        make_gang(make_demand(3), gang_id=name, waiting_s=age_s)
+        for name, age_s in (("a", 5.0), ("b", 50.0), ("c", None))
+    ]
+
+    queue = make_queue(gangs=tuple(gangs), nodes=(make_node("h", 4),))
+
+    assert [m.gang.gang_id for m in queue.met if m.gang] == ["b"]
+    assert [u.gang.gang_id for u in queue.unmet if u.gang] == ["a", "c"]
+
+
 # --- what may be rented ---------------------------------------------------------------------
 
 

@@ -296,6 +296,10 @@ FOR_EVER = {
         {"gangs": (late_gang(late(4), late(4)),), "caps": Caps(gpu_count=7)},
         True,
     ),
+    "a-gang-of-just-what-one-tick-launches": (
+        {"gangs": (late_gang(late(4), late(4)),), "offers": (make_offer(stock=0),)},
+        False,
+    ),
     "a-gang-that-another-pool-could-hold": (
         {
             "gangs": (late_gang(late(4), late(4)),),

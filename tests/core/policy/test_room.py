@@ -519,6 +519,14 @@ def test_filling_changes_nothing_and_looks_only_at_what_is_coming() -> None:
     assert room.take(one, 99, is_coming=True) == Placed(coming=4)
 
 
+def test_many_equal_coming_nodes_are_filled_alike() -> None:
+    three, one = make_demand(3, 9), make_demand(1, 99)
+    room = coming_room(*[8.0] * 5, work=(three, one))
+
+    assert room.fill_coming([(three, 9), (one, 99)]) == [9, 13]
+    assert room.fill_coming([(three, 7), (one, 99)]) == [7, 19]
+
+
 def test_filling_heeds_labels_and_work_that_needs_nothing() -> None:
     home, away, none = make_demand(1, 9, ONPREM), make_demand(1, 9, CLOUD), make_demand(0, 9)
     room = coming_room(2, 2, work=(home, away, none))

@@ -378,7 +378,10 @@ def test_the_reason_of_a_launch_for_a_gang_says_how_many_take_it(
     assert expected in made.actions[0].reason.message
 
 
-def test_a_breach_since_the_beginning_of_time_has_an_age() -> None:
-    made = plan(demands=(late(1),), breach_since_s=0.0)
+@pytest.mark.parametrize(("since_s", "expected_s"), [(0.0, NOW_S), (NOW_S - 77.0, 77.0)])
+def test_a_launch_says_for_how_long_the_limit_has_been_broken(
+    since_s: float, expected_s: float
+) -> None:
+    made = plan(demands=(late(1),), breach_since_s=since_s)
 
-    assert made.actions[0].reason.facts["breach_s"] == NOW_S
+    assert made.actions[0].reason.facts["breach_s"] == expected_s
