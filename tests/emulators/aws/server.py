@@ -55,7 +55,9 @@ Make it misbehave: curl -X POST {url}/control/VERB -d JSON
 
 
 class _Handler(WSGIRequestHandler):
-    """Says nothing."""
+    """Says nothing, and closes each connection, so that none is left at the end."""
+
+    protocol_version = "HTTP/1.0"
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002  # werkzeug's
         """Drop the line."""
@@ -68,10 +70,19 @@ class AwsEmulator:
         self.moto = Moto()
         self._lock = threading.RLock()
         self._renew()
-        self._server = make_server(
-            "127.0.0.1", port, self._serve, threaded=True, request_handler=_Handler
-        )
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        # werkzeug would end the process when the port is taken.
+        with socket.create_server(("127.0.0.1", port)) as bound:
+            self._server = make_server(
+                "127.0.0.1",
+                port,
+                self._serve,
+                threaded=True,
+                request_handler=_Handler,
+                fd=bound.fileno(),
+            )
+        # Those that still serve are waited for at the end.
+        self._server.daemon_threads = False  # type: ignore[attr-defined]
+        self.url = f"http://127.0.0.1:{self._server.port}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="aws", daemon=True)
         self._thread.start()
         self._timers: list[threading.Timer] = []
