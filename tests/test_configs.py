@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from hybrid.adapters import catalog
+from hybrid.adapters.clock import SystemClock
+from hybrid.core.ports import ProviderContext
 from hybrid.settings import json_schema, load, packaged
 from hybrid.settings.document import read
 from hybrid.settings.scalars import resolve
-from providers.local.params import Params
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 ENV = {"HOME": "/h"}
@@ -25,12 +28,20 @@ def test_a_config_loads_without_a_warning(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
-def test_the_local_cloud_accepts_a_config(file: Path) -> None:
+def test_every_cloud_accepts_its_part_of_a_config(file: Path, tmp_path: Path) -> None:
     settings = load(file, ENV)
+    makers = {point.name: point.load() for point in entry_points(group="hybrid.providers")}
+    context = ProviderContext(
+        cluster_id="c-1",
+        cluster_name=settings.name,
+        state_dir=str(tmp_path),
+        ray_dir=str(tmp_path),
+        clock=SystemClock(),
+        catalog=catalog.load(),
+    )
 
-    params = Params.model_validate(settings.provider_raw("local"))
-
-    assert len(params.pools) == len(settings.clouds.pools if settings.clouds else ())
+    for name in settings.provider_names:
+        makers[name](name, settings.provider_raw(name), context)
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from hybrid.adapters import catalog
 from hybrid.core.catalog import Terms
 from hybrid.core.models import Market
+from hybrid.settings import load, packaged
 from providers.gcp.launching import request_id
 from providers.gcp.machines import Knowledge
 from providers.gcp.naming import (
@@ -279,6 +280,21 @@ def test_a_gpu_that_is_attached_is_not_in_the_catalog() -> None:
     }
 
     assert read(raw).accelerators == "T4:4"
+
+
+def test_the_example_rents_what_its_comments_say() -> None:
+    settings = load(packaged("gcp-burst.yaml"), {"HOME": "/h"})
+    now_s = dt.datetime(2026, 11, 30, tzinfo=dt.UTC).timestamp()
+    knowledge = Knowledge(catalog.load(), Terms(now_s=now_s))
+
+    params = Params.model_validate(settings.provider_raw("gcp"), context=knowledge)
+    offers = [offer_of(pool, "gcp") for pool in params.pools]
+
+    assert [offer.accelerator for offer in offers] == ["A100"] * 3
+    assert [offer.market for offer in offers] == [Market.SPOT, Market.SPOT, Market.ON_DEMAND]
+    assert [offer.zone[-1] for offer in offers] == ["a", "b", "a"]
+    assert offers[0].usd_per_hour < offers[2].usd_per_hour == 3.4
+    assert {pool.max_life for pool in params.pools} == {2 * 86_400.0}
 
 
 def test_an_attached_gpu_needs_its_number() -> None:
