@@ -170,5 +170,6 @@ def test_a_wheel_holds_everything_the_program_reads(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     code = {str(path.relative_to(ROOT)) for path in MODULES if path in set(tracked())}
     configs = {f"hybrid/configs/{path.name}" for path in (ROOT / "configs").glob("*.yaml")}
-    assert code | configs | {"hybrid/py.typed"} <= names
+    prices = {f"hybrid/catalog/{path.name}" for path in (ROOT / "hybrid" / "catalog").iterdir()}
+    assert code | configs | prices | {"hybrid/py.typed"} <= names
     assert not any(name.startswith("tests/") for name in names)
