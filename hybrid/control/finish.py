@@ -67,8 +67,7 @@ class Finisher:
         now_s = self.clock.now_s()
         due: dict[tuple[str, float], list[Instance]] = {}
         for instance in self.book.live(*_LEASED):
-            until_s = instance.lease_until_s or 0.0
-            if instance.provider_id and until_s - now_s < self.params.lease_s - self.params.renew_s:
+            if instance.provider_id and self._is_lease_due(instance, now_s):
                 key = instance.offer.provider, self._until_s(instance, now_s)
                 due.setdefault(key, []).append(instance)
         # All clouds first, then the notes: a ledger that cannot be written costs no lives.
@@ -96,6 +95,22 @@ class Finisher:
                 self.book.apply(freed, Fact.LAUNCH_OVERDUE, problem=_RELEASED)
             elif freed.state is not _S.TERMINATING:
                 self.book.apply(freed, Fact.TERMINATE_ASKED, problem=_RELEASED)
+
+    def _is_lease_due(self, instance: Instance, now_s: float) -> bool:
+        until_s = instance.lease_until_s or 0.0
+        if until_s - now_s < self.params.lease_s - self.params.renew_s:
+            return True
+        cloud = self.clouds.find(
+            instance.offer.provider, instance.instance_id, provider_id=instance.provider_id
+        )
+        # Some clouds set the expiry in a call of its own, and a crash may come before that.
+        # Until it is made up for, nothing but us would end the machine.
+        key = f"expiry of {instance.instance_id}"
+        is_missing = cloud is not None and cloud.expires_at_s is None
+        if not is_missing or not self._retries.is_due(key):
+            return False
+        self._retries.tried(key)
+        return True
 
     def _until_s(self, instance: Instance, now_s: float) -> float:
         """Return the expiry to ask for.

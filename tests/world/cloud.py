@@ -15,7 +15,7 @@ class Machine:
     """One rented machine, as the cloud knows it.
 
     Attributes:
-        expires_at_s: The expiry it was told last.
+        expires_at_s: The expiry it was told last; `None` when that call never came.
         lease_end_s: When its own watcher ends it, by the monotonic clock: a jump of a wall
             clock ends nothing.
         ended_s: When it is gone, by the monotonic clock.
@@ -29,7 +29,7 @@ class Machine:
     offer: Offer
     launched_at_s: float
     booted_s: float
-    expires_at_s: float
+    expires_at_s: float | None
     lease_end_s: float
     ended_s: float | None = None
     ended_by: str = ""
