@@ -18,6 +18,7 @@ from hybrid.core.errors import (
     NotFoundError,
     ProviderError,
     QuotaError,
+    Scope,
     ThrottledError,
     TransientError,
 )
@@ -83,6 +84,14 @@ _KINDS: Sequence[tuple[str, ErrorKind]] = (
     ("tagexceptions", "invalid"),
 )
 
+# How far the trouble reaches, where that is not what is usual of its kind.
+_SCOPES: Mapping[str, Scope] = {
+    "balance": Scope.ACCOUNT,
+    "payment": Scope.ACCOUNT,
+    "arrear": Scope.ACCOUNT,
+    "nomoreip": Scope.ZONE,
+}
+
 _HINTS: Mapping[str, str] = {
     "requestexpired": "compare this machine's clock with the true time",
     "optinrequired": "open BCC for this account in Baidu's console",
@@ -130,7 +139,14 @@ def error_of(
     hint = next((hint for part, hint in _HINTS.items() if part in failure.code.lower()), "")
     message = f"{words}; {hint}" if hint else words
     made = ProviderError if kind is None else _CLASSES[kind]
-    return made(message, provider=provider, code=failure.code)
+    return made(message, provider=provider, code=failure.code, scope=_scope_of(failure, kind))
+
+
+def _scope_of(failure: Failure, kind: ErrorKind | None) -> Scope | None:
+    if kind == "throttled":
+        return Scope.ACCOUNT
+    code = failure.code.lower()
+    return next((scope for part, scope in _SCOPES.items() if part in code), None)
 
 
 def _kind_of(failure: Failure, own: Mapping[str, ErrorKind]) -> ErrorKind | None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 
 from hybrid.core.models import Market, Offer
-from hybrid.core.quantity import GpuRequest, gpu_request
 from providers.baidu.params import Exchange, Params, Pool
 
 _MINUTES_PER_HOUR = 60
 # The rest is the system's and Ray's object store, which takes 30 % by default.
-_RAY_MEMORY_RATIO = 0.65
+_RAY_MEMORY_RATIO = 0.6
 _BID_DECIMALS = 4
 
 
@@ -22,7 +21,7 @@ def offer_of(provider: str, pool: Pool, params: Params) -> Offer:
     """Return what a pool offers."""
     market = Market.SPOT if pool.use_spot else Market.ON_DEMAND
     place = (provider, pool.region, pool.zone, pool.instance_type, market)
-    gpus = _gpus(pool)
+    gpus = pool.gpus
     return Offer(
         offer_id="/".join(filter(None, place)),
         provider=provider,
@@ -30,7 +29,7 @@ def offer_of(provider: str, pool: Pool, params: Params) -> Offer:
         zone=pool.zone,
         instance_type=pool.instance_type,
         market=market,
-        shape=_shape(pool, gpus),
+        shape=_shape(pool),
         labels=pool.labels,
         accelerator=gpus.accelerator if gpus else "",
         gpu_count=gpus.count if gpus else 0,
@@ -59,20 +58,13 @@ def _usd_per_hour(pool: Pool, exchange: Exchange | None) -> float:
     return pool.cny_per_hour / exchange.cny_per_usd
 
 
-def _gpus(pool: Pool) -> GpuRequest | None:
-    if pool.accelerators is not None:
-        return gpu_request(pool.accelerators)
-    named = pool.inside
-    return GpuRequest(named.accelerator, named.gpu_count) if named.gpu_count else None
-
-
-def _shape(pool: Pool, gpus: GpuRequest | None) -> dict[str, float]:
+def _shape(pool: Pool) -> dict[str, float]:
     named = pool.inside
     memory = pool.memory or int(named.memory_gib * 2**30 * _RAY_MEMORY_RATIO)
     shape: dict[str, float] = {"CPU": pool.cpus or named.cpu_count, "memory": memory}
-    if gpus:
-        shape["GPU"] = gpus.count
-        if gpus.accelerator:
+    if pool.gpus:
+        shape["GPU"] = pool.gpus.count
+        if pool.gpus.accelerator:
             # As Ray does on a machine with such GPUs: tasks ask for a share of it.
-            shape[f"accelerator_type:{gpus.accelerator}"] = 1
+            shape[f"accelerator_type:{pool.gpus.accelerator}"] = 1
     return shape

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from hybrid.core.quantity import duration_s, gpu_request, shown, size_bytes
+from hybrid.core import gpu_names
+from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, shown, size_bytes
 from providers.baidu.spec import SPEC, Inside, inside
 
 REGIONS = ("bd", "bj", "fsh", "fwh", "gz", "hkg", "sin", "su")
@@ -68,7 +69,7 @@ class Pool(_Section):
     Attributes:
         infra: `baidu/REGION` or `baidu/REGION/ZONE`, such as `baidu/bj/cn-bj-d`.
         instance_type: Baidu's name of it, such as `bcc.hgn5IB.c116m978.8A100-80g`.
-        accelerators: `A100:8`; read from the name when absent.
+        accelerators: GPUs, such as `A100:8`; read from the name when absent.
         cpus, memory: What Ray may use of it; read from the name when absent (of the memory a
             part is left to the system and to Ray's object store).
         usd_per_hour, cny_per_hour: Its price, in one of the two currencies. A spot instance
@@ -118,19 +119,28 @@ class Pool(_Section):
             raise ValueError(f"label {taken[0]} is set by this program; choose another name")
         return labels
 
+    @field_validator("accelerators")
+    @classmethod
+    def _is_a_gpu_request(cls, text: str | None) -> str | None:
+        return None if text is None else str(gpu_request(text))
+
     @model_validator(mode="after")
-    def _agrees_with_its_type(self) -> Pool:
+    def _has_a_price(self) -> Pool:
         if (self.usd_per_hour is None) == (self.cny_per_hour is None):
             raise ValueError(
                 "the price is missing or given twice; write either usd_per_hour or cny_per_hour, "
                 "since Baidu publishes no list of prices that this program could ship"
             )
-        named, gpus = self.inside, self.accelerators and gpu_request(self.accelerators)
-        if gpus and named.cpu_count and gpus.count != named.gpu_count:
+        return self
+
+    @model_validator(mode="after")
+    def _agrees_with_its_type(self) -> Pool:
+        named = self.inside
+        if self.accelerators and named.cpu_count and not _is_inside(self.accelerators, named):
             has = f"{named.accelerator}:{named.gpu_count}" if named.gpu_count else "no GPU"
             raise ValueError(
-                f"accelerators is {gpus}, but {self.instance_type} has {has}; write that, or "
-                "another instance_type"
+                f"accelerators is {self.accelerators}, but {self.instance_type} has {has}; leave "
+                "it out, or correct one of them"
             )
         for key, asked, most in (
             ("cpus", self.cpus, named.cpu_count),
@@ -160,6 +170,17 @@ class Pool(_Section):
     def inside(self) -> Inside:
         """What the name of its type says is inside."""
         return inside(self.instance_type)
+
+    @property
+    def gpus(self) -> GpuRequest | None:
+        """The GPUs of one instance, in Ray's words."""
+        if self.accelerators is not None:
+            asked = gpu_request(self.accelerators)
+            return GpuRequest(gpu_names.ray_type(asked.accelerator), asked.count)
+        named = self.inside
+        if not named.gpu_count:
+            return None
+        return GpuRequest(gpu_names.ray_type(named.accelerator), named.gpu_count)
 
 
 class Params(_Section):
@@ -261,3 +282,9 @@ class Params(_Section):
                 "(providers.baidu.subnets and security_groups), or neither for the default VPC"
             )
         return ""
+
+
+def _is_inside(accelerators: str, named: Inside) -> bool:
+    asked = gpu_request(accelerators)
+    is_type = not asked.accelerator or gpu_names.is_same(asked.accelerator, named.accelerator, None)
+    return asked.count == named.gpu_count and is_type

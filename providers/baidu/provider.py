@@ -166,7 +166,7 @@ class BaiduProvider:
         except _FINAL as err:
             self._give_back(bcc, bcc_id, err)
             message = f"{err}; without an expiry it could cost for ever, so it was released again"
-            raise type(err)(message, provider=self.name, code=err.code) from err
+            raise type(err)(message, provider=self.name, code=err.code, scope=err.scope) from err
         except ProviderError as err:
             raise self._unsettled(bcc_id, err) from err
 

@@ -83,7 +83,7 @@ class BaiduEmulator:
         self._server = _Server(("127.0.0.1", self.port), _Handler)
         self._server.emulator = self
         self.port = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 
     @property

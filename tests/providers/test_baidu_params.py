@@ -1,0 +1,405 @@
+"""Baidu AI Cloud without a cloud: settings, offers, the meaning of codes, user data."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from hybrid.core.errors import (
+    AuthError,
+    CapacityError,
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    ProviderError,
+    QuotaError,
+    Scope,
+    ThrottledError,
+    TransientError,
+)
+from hybrid.core.models import LaunchSpec, Offer
+from hybrid.node.orders import Role, parse
+from providers.baidu.errors import Failure, error_of
+from providers.baidu.offers import bid_cny_per_minute, offer_of
+from providers.baidu.params import Exchange, Params
+from providers.baidu.spec import Inside, inside
+from providers.baidu.userdata import MAX_BYTES, script
+from tests.providers.baidu_cloud import ACCOUNT, POOL
+from tests.providers.contract import make_spec
+
+# --- instance types -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bcc.hgn5IB.c116m978.8A100-80g", Inside(116, 978, 8, "A100-80GB")),
+        ("bcc.lgn1.c12m40.1p40", Inside(12, 40, 1, "P40")),
+        ("bcc.lgn1.c12m40.1p4", Inside(12, 40, 1, "P4")),
+        ("ehc.lgn5.c128m1024.8a100.8re.4d", Inside(128, 1024, 8, "A100")),
+        ("bcc.g5.c2m8", Inside(2, 8)),
+        ("bcc.l5d.c4m16.2d", Inside(4, 16)),
+        ("bcc.g1.tiny", Inside()),
+    ],
+)
+def test_a_name_says_what_is_inside(name: str, content: Inside) -> None:
+    assert inside(name) == content
+
+
+# --- settings -------------------------------------------------------------------------------
+
+
+def params(pool: dict[str, Any] | None = None, **account: Any) -> Params:
+    return Params.model_validate(ACCOUNT | {"pools": [POOL | (pool or {})]} | account)
+
+
+def offer(pool: dict[str, Any] | None = None, **account: Any) -> Offer:
+    made = params(pool, **account)
+    return offer_of("baidu", made.pools[0], made)
+
+
+@pytest.mark.parametrize(
+    ("pool", "account", "words"),
+    [
+        ({"infra": "baidu"}, {}, "write baidu/REGION"),
+        ({"infra": "baidu/bj/a/b"}, {}, "write baidu/REGION"),
+        ({"infra": "baidu/mars"}, {}, "there is no region 'mars'; known are bd, bj"),
+        ({"instance_type": "A100"}, {}, "is not an instance type"),
+        ({"instance_type": "bcc.x.c1m1;reboot"}, {}, "is not an instance type"),
+        ({"cny_per_hour": None}, {}, "the price is missing"),
+        ({"usd_per_hour": 1}, {}, "missing or given twice"),
+        ({"cny_per_hour": float("nan")}, {}, "cny_per_hour"),
+        ({"cny_per_hour": 0}, {}, "greater than 0"),
+        ({}, {"exchange": None}, "its price is in CNY; write providers.baidu.exchange"),
+        (
+            {"cny_per_hour": None, "usd_per_hour": 1, "use_spot": True},
+            {"exchange": None},
+            "a spot instance is bid for in CNY",
+        ),
+        ({}, {"exchange": {"cny_per_usd": 7.1}}, "as_of"),
+        ({}, {"exchange": {"cny_per_usd": 7.1, "as_of": "2026-11-27"}}, "source"),
+        ({}, {"exchange": {"cny_per_usd": 0.14, "as_of": "2026-11-27", "source": "x"}}, "greater"),
+        ({"accelerators": "P40:2"}, {}, "has P40:1; leave it out"),
+        ({"accelerators": "A100:1"}, {}, "has P40:1; leave it out"),
+        ({"instance_type": "bcc.g5.c2m8", "accelerators": "P40:1"}, {}, "has no GPU"),
+        ({"accelerators": "P40x1"}, {}, "write TYPE:COUNT"),
+        ({"cpus": 13}, {}, "cpus is more than"),
+        ({"memory": "41GiB"}, {}, "memory is more than"),
+        ({"instance_type": "bcc.g1.tiny"}, {}, "add cpus"),
+        ({"instance_type": "bcc.g1.tiny", "cpus": 1}, {}, "add memory"),
+        ({"labels": {"zone": "x"}}, {}, "label zone is set by this program"),
+        ({"stock": 2}, {}, "stock"),
+        ({}, {"image": None}, "it has no image"),
+        ({}, {"image": "m 1"}, "image"),
+        ({}, {"subnets": {"cn-bj-d": "sbn-1"}}, "go together"),
+        ({}, {"security_groups": ["g-1"]}, "go together"),
+        ({}, {"root_disk_gb": 20}, "root_disk_gb"),
+        ({}, {"endpoints": {"bj": "bcc.bj.baidubce.com"}}, "write https://HOST"),
+        ({}, {"endpoints": {"bj": "http://bcc.bj.baidubce.com"}}, "write https://HOST"),
+        ({}, {"endpoints": {"bj": "https://user:pw@host"}}, "write https://HOST"),
+        ({}, {"endpoints": {"bj": "https://host/v2"}}, "write https://HOST"),
+        ({}, {"errors": {"": "capacity"}}, "at least 3 characters"),
+        ({}, {"errors": {"SoldOut": "sold_out"}}, "errors"),
+        ({}, {"python": "python; reboot"}, "python"),
+        ({}, {"pools": [POOL, POOL]}, "is listed twice"),
+        ({}, {"secret": "s"}, "secret"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_words(
+    pool: dict[str, Any], account: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValidationError, match=words):
+        params(pool, **account)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://bcc.cd.example.com",
+        "https://10.0.0.1:8443/",
+        "http://127.0.0.1:1",
+        "http://[::1]:1",
+    ],
+)
+def test_an_endpoint_may_be_ones_own_and_makes_a_region_known(url: str) -> None:
+    made = params({"infra": "baidu/cd"}, endpoints={"cd": url})
+
+    assert made.endpoint("cd") == url.rstrip("/")
+
+
+def test_without_endpoints_every_call_is_encrypted() -> None:
+    assert params().endpoint("bj") == "https://bcc.bj.baidubce.com"
+
+
+def test_a_pool_may_have_an_image_and_a_subnet_of_its_own() -> None:
+    made = params(
+        {"image": "m-2", "subnet": "sbn-2"}, security_groups=["g-1"], subnets={"bj": "sbn-1"}
+    )
+
+    assert made.image_of(made.pools[0]) == "m-2"
+    assert made.subnet_of(made.pools[0]) == "sbn-2"
+
+
+@pytest.mark.parametrize(
+    ("subnets", "chosen"),
+    [({"bj": "sbn-1"}, "sbn-1"), ({"bj": "sbn-1", "cn-bj-d": "sbn-d"}, "sbn-d")],
+)
+def test_the_subnet_of_the_zone_comes_before_that_of_the_region(
+    subnets: dict[str, str], chosen: str
+) -> None:
+    made = params(security_groups=["g-1"], subnets=subnets)
+
+    assert made.subnet_of(made.pools[0]) == chosen
+
+
+# --- offers ---------------------------------------------------------------------------------
+
+
+def test_an_offer_has_what_the_name_and_the_pool_say() -> None:
+    made = offer({"instance_type": "bcc.hgn5IB.c116m978.8A100-80g", "max_nodes": 2, "rank": 3})
+
+    assert made.offer_id == "baidu/bj/cn-bj-d/bcc.hgn5IB.c116m978.8A100-80g/on_demand"
+    assert (made.region, made.zone) == ("bj", "cn-bj-d")
+    assert (made.accelerator, made.gpu_count) == ("A100", 8)
+    assert made.shape["CPU"] == 116
+    assert made.shape["GPU"] == 8
+    assert made.shape["accelerator_type:A100"] == 1
+    assert 500 * 2**30 < made.shape["memory"] < 978 * 2**30
+    assert (made.max_count, made.rank, made.stock_count) == (2, 3, None)
+
+
+def test_a_pool_may_say_less_than_the_name() -> None:
+    made = offer({"accelerators": "GPU:1", "cpus": 8, "memory": "32GiB"})
+
+    assert made.shape == {"CPU": 8, "memory": 32 * 2**30, "GPU": 1}
+
+
+def test_a_type_whose_name_says_nothing_is_described_by_the_pool() -> None:
+    made = offer({"instance_type": "bcc.g1.tiny", "cpus": 1, "memory": "1GiB"})
+
+    assert made.shape == {"CPU": 1, "memory": 2**30}
+    assert (made.accelerator, made.gpu_count) == ("", 0)
+
+
+def test_a_price_in_cny_becomes_dollars_at_the_stated_rate() -> None:
+    rate = {"cny_per_usd": 7.25, "as_of": "2026-11-27", "source": "PBOC"}
+
+    assert offer({"cny_per_hour": 29}, exchange=rate).usd_per_hour == pytest.approx(4.0)
+
+
+def test_a_price_in_dollars_needs_no_rate() -> None:
+    made = offer({"cny_per_hour": None, "usd_per_hour": 4}, exchange=None)
+
+    assert made.usd_per_hour == 4
+
+
+@pytest.mark.parametrize(
+    ("price", "bid"),
+    [
+        ({"cny_per_hour": 3.3}, "0.0550"),
+        ({"cny_per_hour": 3.299}, "0.0549"),
+        ({"cny_per_hour": 60}, "1.0000"),
+        ({"cny_per_hour": None, "usd_per_hour": 1}, "0.1200"),
+    ],
+)
+def test_a_bid_is_cny_per_minute_and_never_above_the_price(price: dict[str, Any], bid: str) -> None:
+    made = params({"use_spot": True} | price)
+    assert isinstance(made.exchange, Exchange)
+
+    assert bid_cny_per_minute(made.pools[0], made.exchange) == bid
+    hourly = float(bid) * 60 / made.exchange.cny_per_usd
+    assert hourly <= offer_of("baidu", made.pools[0], made).usd_per_hour + 1e-9
+
+
+# --- codes ----------------------------------------------------------------------------------
+
+
+def meaning(code: str, status: int | None = 403, **own: Any) -> type[ProviderError]:
+    failure = Failure(status=status, code=code, message="words")
+    return type(error_of(failure, provider="baidu", action="try", own=own))
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "error"),
+    [
+        # Published by Baidu: the page of common codes, pages of single calls, the Go SDK.
+        ("AccessDenied", 403, AuthError),
+        ("InvalidAccessKeyId", 403, AuthError),
+        ("InvalidHTTPAuthHeader", 400, AuthError),
+        ("SignatureDoesNotMatch", 400, AuthError),
+        ("RequestExpired", 400, AuthError),
+        ("OptInRequired", 403, AuthError),
+        ("QualifyNotPass", 403, AuthError),
+        ("IdempotentParameterMismatch", 403, ConflictError),
+        ("InappropriateJSON", 400, InvalidRequestError),
+        ("MalformedJSON", 400, InvalidRequestError),
+        ("InvalidURI", 400, InvalidRequestError),
+        ("InvalidHTTPRequest", 400, InvalidRequestError),
+        ("InvalidVersion", 404, InvalidRequestError),
+        ("BadRequest", 400, InvalidRequestError),
+        ("Instance.NotSupportInstanceTypeException", 403, InvalidRequestError),
+        ("TagExceptions.TagValueInvalid", 400, InvalidRequestError),
+        ("TagExceptions.LimitExceeded", 413, QuotaError),
+        ("Instance.ReleaseWhileCreating", 403, TransientError),
+        ("OperationDenied", 403, TransientError),
+        ("InvalidInstanceStatus", 409, TransientError),
+        ("InternalError", 500, TransientError),
+        ("NoSuchObject", 404, NotFoundError),
+        ("InstanceNotExist", 404, NotFoundError),
+        ("InvalidInstanceId.NotFound", 400, NotFoundError),
+        ("Forbidden.InstanceNotFound", 403, NotFoundError),
+        # Matched by Baidu's own network driver.
+        ("RateLimit", 429, ThrottledError),
+        ("RateLimitExceeded", 403, ThrottledError),
+        ("QuotaLimitExceeded", 403, QuotaError),
+        ("ExceedLimitException", 400, QuotaError),
+        ("SubnetHasNoMoreIp", 403, QuotaError),
+        # Guessed.
+        ("Instance.SoldOut", 403, CapacityError),
+        ("Instance.ResourceNotEnough", 409, CapacityError),
+        ("AccountBalanceNotEnough", 403, QuotaError),
+        ("PaymentFailed", 403, QuotaError),
+        # Not known.
+        ("SomethingNew", 403, ProviderError),
+        ("SomethingNew", 404, ProviderError),
+        ("SomethingNew", 429, ThrottledError),
+        ("SomethingNew", 500, TransientError),
+        ("", 403, TransientError),
+        ("", 404, TransientError),
+        ("", 429, ThrottledError),
+        ("", None, TransientError),
+    ],
+)
+def test_a_code_means_what_to_do(code: str, status: int | None, error: type[ProviderError]) -> None:
+    assert meaning(code, status) is error
+
+
+@pytest.mark.parametrize(
+    ("own", "error"),
+    [
+        ({"newthing": "capacity"}, CapacityError),
+        ({"Thing": "quota"}, QuotaError),
+        ({"WORDS": "throttled"}, ThrottledError),  # in the message
+        ({"other": "capacity"}, ProviderError),
+    ],
+)
+def test_the_configuration_decides_by_part_of_a_code_or_message(
+    own: dict[str, Any], error: type[ProviderError]
+) -> None:
+    assert meaning("NewThing", **own) is error
+
+
+def test_the_configuration_comes_before_our_table() -> None:
+    assert meaning("Quota.SoldOut", soldout="capacity") is CapacityError
+
+
+def test_an_error_says_what_was_tried_what_baidu_said_and_what_to_do_next() -> None:
+    failure = Failure(status=400, code="RequestExpired", message="Too old.", request_id="r-1")
+
+    error = error_of(failure, provider="baidu", action="list instances", own={})
+
+    assert str(error) == (
+        "cannot list instances: Too old. (RequestExpired, HTTP 400, request r-1); compare this "
+        "machine's clock with the true time"
+    )
+    assert (error.provider, error.code) == ("baidu", "RequestExpired")
+
+
+@pytest.mark.parametrize(
+    ("code", "scope"),
+    [
+        ("AccessDenied", Scope.ACCOUNT),
+        ("QuotaLimitExceeded", Scope.REGION),
+        ("PaymentFailed", Scope.ACCOUNT),
+        ("SubnetHasNoMoreIp", Scope.ZONE),
+        ("RateLimit", Scope.ACCOUNT),
+        ("Instance.SoldOut", Scope.POOL),
+        ("Instance.NotSupportInstanceTypeException", Scope.POOL),
+    ],
+)
+def test_a_failure_says_how_far_it_reaches(code: str, scope: Scope) -> None:
+    failure = Failure(status=403, code=code)
+
+    assert error_of(failure, provider="baidu", action="try", own={}).scope is scope
+
+
+# --- user data ------------------------------------------------------------------------------
+
+
+class _Owner:
+    cluster_id = "c-1"
+    controller_url = "https://10.0.0.1:8443/$(touch /tmp/x)`id`'\";#"
+
+
+SHAPE = {"CPU": 12.0, "memory": 2.0**34, "GPU": 1.0, "accelerator_type:P40": 1.0}
+
+
+def node_spec(**changes: Any) -> LaunchSpec:
+    return make_spec(_Owner()).model_copy(update=changes)
+
+
+def text_of(spec: LaunchSpec, *, join_token: str = "join-once") -> str:
+    return script(spec, SHAPE, python="/opt/hybrid/bin/python", join_token=join_token)
+
+
+def test_the_script_writes_the_orders_and_the_token_and_starts_the_node(tmp_path: Path) -> None:
+    """Run by a real shell; what is odd in a value means nothing to it."""
+    python, said = tmp_path / "python", tmp_path / "said"
+    python.write_text(f'#!/bin/sh\nprintf "%s " "$@" > {said}\n')
+    python.chmod(0o700)
+    folder, spec = tmp_path / "node", node_spec()
+    text = script(spec, SHAPE, python=str(python), join_token="a/b+c==")
+
+    done = subprocess.run(
+        ["sh", "-c", text.replace("/var/lib/hybrid/node", str(folder))],
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said.read_text() == f"-P -m hybrid.node start {folder} "
+    assert (folder / "join_token").read_text() == "a/b+c=="
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+    orders = parse(json.loads((folder / "node.json").read_bytes()))
+    assert (orders.id, orders.cluster_id, orders.role) == (spec.instance_id, "c-1", Role.INSTANCE)
+    assert orders.join is not None
+    assert orders.join.url == _Owner.controller_url
+    assert {"--num-cpus=12", "--num-gpus=1"} <= set(orders.command)
+    assert orders.env["RAY_CLOUD_INSTANCE_ID"] == spec.instance_id
+    assert orders.lease_file is None  # the release time is the lease
+
+
+def test_the_script_is_small_plain_and_always_the_same() -> None:
+    spec = node_spec()
+
+    assert text_of(spec) == text_of(spec)
+    assert text_of(spec).isascii()
+    assert len(text_of(spec)) < MAX_BYTES / 4
+
+
+def test_a_script_that_is_too_long_is_refused() -> None:
+    labels = {f"label-{n}": "x" * 60 for n in range(200)}
+
+    with pytest.raises(ValueError, match="at most 16384 fit"):
+        text_of(node_spec(labels=labels))
+
+
+@pytest.mark.parametrize("token", ["", "a b", "a\nEND\nreboot", "'$(id)'", "x" * 513])
+def test_an_odd_join_token_is_refused(token: str) -> None:
+    with pytest.raises(ValueError, match="join token") as caught:
+        text_of(node_spec(), join_token=token)
+
+    assert not token or token not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"labels": {"a": "b c"}}, {"head_address": "host;reboot"}], ids=["label", "head"]
+)
+def test_an_odd_value_for_ray_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="write"):
+        text_of(node_spec(**changes))
