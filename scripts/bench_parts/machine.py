@@ -65,6 +65,7 @@ class Footprint:
         rss_mb: Memory it has in the machine, with what it shares with others.
         pss_mb: The same, with shared pages divided among those who share them.
         private_mb: Memory of its own: what would be free if it ended.
+        cpu_s: Processor time since it started.
     """
 
     rss_mb: float
@@ -72,6 +73,7 @@ class Footprint:
     private_mb: float
     fds: int
     threads: int
+    cpu_s: float
 
     @classmethod
     def of(cls, pid: int) -> Footprint:
@@ -84,6 +86,7 @@ class Footprint:
             private_mb=sizes["Private_Clean"] + sizes["Private_Dirty"],
             fds=len(list((proc / "fd").iterdir())),
             threads=len(list((proc / "task").iterdir())),
+            cpu_s=_cpu_s((proc / "stat").read_text()),
         )
 
     def as_json(self) -> dict[str, float]:
@@ -95,6 +98,12 @@ class Footprint:
             "fds": self.fds,
             "threads": self.threads,
         }
+
+
+def _cpu_s(stat: str) -> float:
+    # The name before the bracket may hold spaces; fields 14 and 15 are user and system time.
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def rollup(text: str) -> Mapping[str, float]:

@@ -39,6 +39,7 @@ def measure_memory(cluster: LocalCluster) -> list[Figure]:
 
 @dataclass(frozen=True)
 class _Sample:
+    at_s: float
     tick: int
     footprint: Footprint
     ledger_bytes: int
@@ -49,6 +50,7 @@ class _Sample:
     def of(cls, cluster: LocalCluster, client: Client) -> _Sample:
         files = cluster.state_dir.glob("ledger.db*")
         return cls(
+            at_s=time.monotonic(),
             tick=client.status().controller.tick_count,
             footprint=Footprint.of(cluster.pid),
             ledger_bytes=sum(path.stat().st_size for path in files),
@@ -72,7 +74,19 @@ def measure_soak(cluster: LocalCluster, *, ticks: int = 200) -> list[Figure]:
             elif time.monotonic() - moved_s > _STALL_S:
                 raise BenchError(f"the controller made no tick for {_STALL_S:g} s")
             print(f"  tick {last.tick - first.tick} of {ticks}", file=sys.stderr)
-    return [_growth(first, last), _ledger_growth()]
+    return [_growth(first, last), _work(first, last), _ledger_growth()]
+
+
+def _work(first: _Sample, last: _Sample) -> Figure:
+    spent_s = last.footprint.cpu_s - first.footprint.cpu_s
+    ticks = last.tick - first.tick
+    return Figure(
+        name="idle_cpu_ratio",
+        what="share of one processor that the controller takes over idle ticks",
+        value=spent_s / (last.at_s - first.at_s),
+        unit="ratio",
+        details={"cpu_ms_per_tick": shortened(spent_s / ticks * 1e3), "ticks": ticks},
+    )
 
 
 def _growth(first: _Sample, last: _Sample) -> Figure:
