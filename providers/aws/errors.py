@@ -12,6 +12,7 @@ from hybrid.core.errors import (
     NotFoundError,
     ProviderError,
     QuotaError,
+    Scope,
     ThrottledError,
     TransientError,
 )
@@ -98,6 +99,19 @@ _ENDINGS: tuple[tuple[str, type[ProviderError]], ...] = (
     (".NotFoundException", InvalidRequestError),
 )
 
+# How far a failure reaches, where that is not what its class says.
+_SCOPES: Mapping[str, Scope] = {
+    "InsufficientFreeAddressesInSubnet": Scope.ZONE,  # a zone has one subnet
+    # Quotas of vCPUs are by family and market: others may have room.
+    "InstanceLimitExceeded": Scope.POOL,
+    "MaxSpotInstanceCountExceeded": Scope.POOL,
+    "VcpuLimitExceeded": Scope.POOL,
+    # Policies name types and regions: a refusal of one launch says nothing of the others.
+    "UnauthorizedOperation": Scope.POOL,
+    "OptInRequired": Scope.REGION,
+    "RequestLimitExceeded": Scope.REGION,
+}
+
 # Exceptions of botocore by class name, so that this file needs no SDK.
 _RAISED: Mapping[str, type[ProviderError]] = {
     "ConfigNotFound": AuthError,
@@ -149,7 +163,8 @@ def of_code(
         kind = next((kind for end, kind in _ENDINGS if code.endswith(end)), None)
     if kind is None:
         kind = TransientError if status >= 500 else ProviderError
-    return kind(_sentence(what, code, message), provider=provider, code=code)
+    words = _sentence(what, code, message)
+    return kind(words, provider=provider, code=code, scope=_SCOPES.get(code))
 
 
 def of_exception(error: Exception, *, provider: str, what: str) -> ProviderError:

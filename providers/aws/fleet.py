@@ -16,6 +16,7 @@ from hybrid.core.errors import (
     InvalidRequestError,
     ProviderError,
     QuotaError,
+    Scope,
     ThrottledError,
     TransientError,
 )
@@ -105,5 +106,5 @@ def _refusal(found: Sequence[Mapping[str, Any]], order: Order, *, provider: str)
     code = kinds[0].code if kinds else "NoInstance"
     same: Collection[type[ProviderError]] = {type(kind) for kind in kinds}
     if len(same) == 1 and not issubclass(next(iter(same)), _PASSING):
-        return next(iter(same))(words, provider=provider, code=code)
+        return next(iter(same))(words, provider=provider, code=code, scope=Scope.POOL)
     return CapacityError(words, provider=provider, code=code)

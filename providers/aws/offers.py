@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hybrid.core import gpu_names
 from hybrid.core.models import Model, Offer, Shape
-from hybrid.core.nodeplan import clean_label
 from hybrid.core.quantity import GpuRequest
+from providers.aws.machines import WORK_MEMORY_RATIO
 from providers.aws.params import Pool
-
-WORK_MEMORY_RATIO = 0.6
-"""Of a machine's memory, what tasks may ask for: Ray's object store takes 30 %, the rest the
-system."""
 
 
 class Machine(Model):
@@ -30,7 +27,7 @@ def machine(described: Mapping[str, Any]) -> Machine:
     return Machine(
         vcpu_count=described["VCpuInfo"]["DefaultVCpus"],
         memory_bytes=described["MemoryInfo"]["SizeInMiB"] * 2**20,
-        gpu_name=clean_label(gpus[0].get("Name", "")) if gpus else "",
+        gpu_name=gpu_names.ray_type(gpu_names.named(gpus[0].get("Name", ""))) if gpus else "",
         gpu_count=sum(gpu.get("Count", 0) for gpu in gpus),
     )
 

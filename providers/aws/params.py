@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from hybrid.core.models import Market
 from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
+from providers.aws.machines import Knowledge
 
 SSM = "ssm:"
 """What an image begins with that is the name of an SSM parameter."""
@@ -75,9 +84,10 @@ class Pool(_Section):
     Attributes:
         infra: `aws/REGION/ZONE` for one zone, `aws/REGION` for all zones with a subnet.
         instance_type: Such as `p4d.24xlarge`.
-        accelerators: GPUs of one instance; AWS is asked when absent, as for `cpus` and `memory`.
+        accelerators: GPUs of one instance. They, `cpus` and `memory` come from the catalog, and
+            from AWS for types that the catalog does not know.
         memory: What tasks may ask for; 60 % of the machine's when absent.
-        usd_per_hour: Price of one instance. A spot pool without it has the market's price.
+        usd_per_hour: Price of one instance; without it the catalog's, and the market's for spot.
         max_usd_per_hour: Spot only: EC2 takes the instance back when it costs more.
         rank: Place in the configuration's `ordered` list.
         image: Instead of the region's.
@@ -99,6 +109,12 @@ class Pool(_Section):
     image: _Image | None = None
     disk: _Size | None = Field(default=None, ge=2**30)
     boot_time: _Duration = 240.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_completed(cls, raw: object, info: ValidationInfo) -> object:
+        knowledge = info.context if isinstance(info.context, Knowledge) else Knowledge()
+        return knowledge.filled(raw) if isinstance(raw, Mapping) else raw
 
     @field_validator("infra")
     @classmethod
@@ -123,18 +139,13 @@ class Pool(_Section):
         return labels
 
     @model_validator(mode="after")
-    def _has_a_price(self) -> Pool:
+    def _has_a_fair_price(self) -> Pool:
         if self.max_usd_per_hour is not None and not self.use_spot:
             raise ValueError("max_usd_per_hour is for spot pools; this one has a fixed price")
         if self.region.startswith("cn-") and (self.max_usd_per_hour or not self.usd_per_hour):
             raise ValueError(
                 "AWS counts in CNY in its regions in China: give usd_per_hour, and no "
                 "max_usd_per_hour"
-            )
-        if self.usd_per_hour is None and not self.use_spot:
-            raise ValueError(
-                f"give usd_per_hour, the price of one {self.instance_type} in {self.region}; "
-                "caps need it before anything is rented"
             )
         return self
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hybrid.core.catalog import Terms
 from hybrid.core.errors import (
     AuthError,
     ConflictError,
@@ -36,6 +37,7 @@ from providers.aws.instances import (
     state_of,
     tags_of,
 )
+from providers.aws.machines import Knowledge
 from providers.aws.market import REFRESH_S, Images, SpotPrices, Types
 from providers.aws.params import Params, Pool
 from providers.aws.userdata import user_data
@@ -161,8 +163,11 @@ class AwsProvider:
         zones = [pool.zone] if pool.zone else self._params.region(pool).subnets
         prices = self._prices.usd_per_hour(pool.region, pool.instance_type)
         price = offers.spot_usd_per_hour(zones, prices)
-        limit = pool.max_usd_per_hour
-        return 0.0 if limit is not None and price > limit else price
+        # Never above on-demand, which is the safer buy and EC2's own limit.
+        knowledge = Knowledge(self._context.catalog, Terms(now_s=self._context.clock.now_s()))
+        on_demand = knowledge.on_demand_usd_per_hour(pool.infra, pool.instance_type)
+        limits = [limit for limit in (pool.max_usd_per_hour, on_demand) if limit is not None]
+        return 0.0 if any(price > limit for limit in limits) else price
 
     def _sweep(self) -> None:
         """Remove launch templates that crashes left, now and then."""
@@ -284,4 +289,5 @@ class AwsProvider:
 
 def make(name: str, raw: Mapping[str, object], context: ProviderContext) -> AwsProvider:
     """Return AWS; see `hybrid.core.ports.MakeProvider`."""
-    return AwsProvider(name, Params.model_validate(raw), context)
+    knowledge = Knowledge(context.catalog, Terms(now_s=context.clock.now_s()))
+    return AwsProvider(name, Params.model_validate(raw, context=knowledge), context)

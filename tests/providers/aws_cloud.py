@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.adapters.clock import SystemClock
+from hybrid.core.catalog import Catalog
 from hybrid.core.ports import Clock, ProviderContext
 from providers.aws import AwsProvider
 from providers.aws.client import AwsClient
@@ -42,6 +43,7 @@ class AwsCloud:
         pools: Of the next provider that is made.
         regions: The same.
         more: Other account-level settings of it.
+        catalog: Prices, beside those of the pools.
     """
 
     def __init__(self, emulator: AwsEmulator, client: AwsClient) -> None:
@@ -57,6 +59,7 @@ class AwsCloud:
             "us-east-1": {"image": IMAGE, "subnets": subnets, "security_groups": [group]}
         }
         self.more: dict[str, Any] = {}
+        self.catalog = Catalog()
 
     @property
     def controls(self) -> Controls:
@@ -77,6 +80,7 @@ class AwsCloud:
             state_dir="/nonexistent",
             ray_dir="/nonexistent",
             clock=self.clock,
+            catalog=self.catalog,
         )
         params = Params.model_validate(self.raw())
         return AwsProvider("aws", params, context, client=self.client)

@@ -17,6 +17,7 @@ from hybrid.core.errors import (
     NotFoundError,
     ProviderError,
     QuotaError,
+    Scope,
     ThrottledError,
     TransientError,
 )
@@ -62,6 +63,22 @@ def test_a_code_means_one_thing_to_do(code: str, status: int, kind: type[Provide
     assert type(error) is kind
     assert (error.code, error.provider) == (code, "aws")
     assert str(error).startswith(f"ec2 x in y: {code}: words")
+
+
+@pytest.mark.parametrize(
+    ("code", "scope"),
+    [
+        ("InsufficientInstanceCapacity", Scope.POOL),
+        ("InsufficientFreeAddressesInSubnet", Scope.ZONE),
+        ("VcpuLimitExceeded", Scope.POOL),
+        ("VolumeLimitExceeded", Scope.REGION),
+        ("OptInRequired", Scope.REGION),
+        ("UnauthorizedOperation", Scope.POOL),
+        ("ExpiredToken", Scope.ACCOUNT),
+    ],
+)
+def test_a_failure_says_how_far_it_reaches(code: str, scope: Scope) -> None:
+    assert errors.of_code(code, "words", provider="aws", what="x").scope is scope
 
 
 def test_an_unknown_code_claims_nothing_about_the_outcome() -> None:

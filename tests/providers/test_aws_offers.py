@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
 
+from hybrid.core.catalog import Catalog, CatalogRow
 from hybrid.core.errors import AuthError, InvalidRequestError, ThrottledError, TransientError
 from hybrid.core.models import Market, Offer
 from hybrid.core.policy.market import rented_labels
@@ -139,6 +141,30 @@ def test_a_spot_price_above_the_limit_is_no_offer(aws: AwsCloud) -> None:
     aws.controls.spot_usd_per_hour = {(TYPE, "us-east-1a"): 0.49}
 
     assert [offer.usd_per_hour for offer in aws.provider().offers()] == [0.49]
+
+
+def test_a_spot_price_above_on_demand_is_no_offer(aws: AwsCloud) -> None:
+    aws.pools = [SPOT]
+    aws.catalog = Catalog(
+        rows=(
+            CatalogRow(
+                provider="aws",
+                region="us-east-1",
+                instance_type=TYPE,
+                gpu="A10G",
+                gpu_count=1,
+                on_demand_per_hour=1.006,
+                source="s",
+                as_of=dt.datetime.now(tz=dt.UTC).date(),
+            ),
+        )
+    )
+    aws.controls.spot_usd_per_hour = {(TYPE, "us-east-1a"): 1.1}
+    assert aws.provider().offers() == []
+
+    aws.controls.spot_usd_per_hour = {(TYPE, "us-east-1a"): 1.0}
+
+    assert [offer.usd_per_hour for offer in aws.provider().offers()] == [1.0]
 
 
 def test_spot_prices_are_asked_for_now_and_then(aws: AwsCloud, clock: VirtualClock) -> None:

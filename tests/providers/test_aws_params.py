@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from hybrid.core.catalog import Catalog, CatalogRow, Terms
 from providers.aws import make
-from providers.aws.params import Params
+from providers.aws.machines import Knowledge
+from providers.aws.params import Params, Pool
 
 IMAGE = "ami-0123456789abcdef0"
 SUBNETS = {"us-east-1a": "subnet-0123abcd", "us-east-1b": "subnet-4567abcd"}
@@ -66,7 +69,7 @@ def test_a_pool_can_be_like_this(changes: dict[str, object]) -> None:
         ({"accelerators": "H100x8"}, ("accelerators",), "write TYPE:COUNT"),
         ({"usd_per_hour": 0}, ("usd_per_hour",), "greater than 0"),
         ({"usd_per_hour": float("nan")}, ("usd_per_hour",), "finite"),
-        ({"usd_per_hour": None}, (), "give usd_per_hour, the price of one p5.48xlarge"),
+        ({"usd_per_hour": None}, (), "write yours as usd_per_hour"),
         ({"max_usd_per_hour": 60.0}, (), "is for spot pools"),
         ({"infra": "aws/cn-north-1", "use_spot": True, "usd_per_hour": None}, (), "in CNY"),
         ({"infra": "aws/cn-north-1", "use_spot": True, "max_usd_per_hour": 1}, (), "in CNY"),
@@ -86,6 +89,74 @@ def test_a_wrong_pool_is_refused_at_its_place(
     (error,) = caught.value.errors()
     assert error["loc"] == ("pools", 0, *loc)
     assert words in error["msg"]
+
+
+# --- with the catalog -------------------------------------------------------------------------
+
+
+ROW = CatalogRow(
+    provider="aws",
+    region="us-east-1",
+    instance_type="p5.48xlarge",
+    gpu="H100",
+    gpu_count=8,
+    vcpu_count=192,
+    memory_gib=2048,
+    on_demand_per_hour=55.04,
+    source="s",
+    as_of=dt.date(2026, 7, 20),
+)
+NOW_S = dt.datetime(2026, 12, 1, tzinfo=dt.UTC).timestamp()
+BARE = {"infra": "aws/us-east-1/us-east-1a", "instance_type": "p5.48xlarge"}
+
+
+def known(pool: dict[str, Any], *rows: CatalogRow, now_s: float = NOW_S) -> Pool:
+    knowledge = Knowledge(Catalog(rows=rows or (ROW,)), Terms(now_s=now_s))
+    return Params.model_validate(RAW | {"pools": [pool]}, context=knowledge).pools[0]
+
+
+def test_the_catalog_says_what_a_pool_leaves_out() -> None:
+    pool = known(BARE)
+
+    assert (pool.accelerators, pool.cpus, pool.usd_per_hour) == ("H100:8", 192, 55.04)
+    assert pool.memory == int(2048 * 2**30 * 0.6)
+
+
+def test_what_a_pool_says_wins_over_the_catalog() -> None:
+    pool = known(BARE | {"usd_per_hour": 30.0, "cpus": 96, "memory": "1TiB"})
+
+    assert (pool.usd_per_hour, pool.cpus, pool.memory) == (30.0, 96, 2**40)
+
+
+def test_a_spot_pool_waits_for_the_market() -> None:
+    assert known(BARE | {"use_spot": True}).usd_per_hour is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "row", "words"),
+    [
+        ({"accelerators": "H100:4"}, {}, "p5.48xlarge has H100:8"),
+        ({"accelerators": "A100:8"}, {}, "p5.48xlarge has H100:8"),
+        ({}, {"on_demand_per_hour": None}, "no on-demand price is known"),
+        ({}, {"on_demand_per_hour": 0}, "stands for unknown"),
+        ({}, {"on_demand_per_hour": float("nan")}, "price is nan"),
+        ({}, {"as_of": dt.date(2025, 3, 2)}, "is not trusted"),
+        ({}, {"currency": "CNY"}, "the price is in CNY"),
+        ({"infra": "aws/eu-west-1", "image": IMAGE}, {}, "no p5.48xlarge in eu-west-1"),
+    ],
+)
+def test_a_catalog_that_does_not_fit_is_no_price(
+    changes: dict[str, object], row: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        known(BARE | changes, ROW.model_copy(update=row))
+
+    (error,) = caught.value.errors()
+    assert error["loc"] == ("pools", 0)
+    assert words in error["msg"]
+
+
+# --- the account ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
