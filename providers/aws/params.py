@@ -88,7 +88,7 @@ class Pool(_Section):
             from AWS for types that the catalog does not know.
         memory: What tasks may ask for; 60 % of the machine's when absent.
         usd_per_hour: Price of one instance; without it the catalog's, and the market's for spot.
-        max_usd_per_hour: Spot only: EC2 takes the instance back when it costs more.
+        spot_limit_usd_per_hour: Spot only: EC2 takes the instance back when it costs more.
         rank: Place in the configuration's `ordered` list.
         image: Instead of the region's.
         disk: Instead of the region's.
@@ -101,7 +101,7 @@ class Pool(_Section):
     cpus: int | None = Field(default=None, ge=1)
     memory: _Size | None = Field(default=None, ge=0)
     usd_per_hour: _Usd | None = None
-    max_usd_per_hour: _Usd | None = None
+    spot_limit_usd_per_hour: _Usd | None = None
     use_spot: bool = False
     max_nodes: int | None = Field(default=None, ge=0)
     labels: dict[str, str] = Field(default_factory=dict)
@@ -140,12 +140,16 @@ class Pool(_Section):
 
     @model_validator(mode="after")
     def _has_a_fair_price(self) -> Pool:
-        if self.max_usd_per_hour is not None and not self.use_spot:
-            raise ValueError("max_usd_per_hour is for spot pools; this one has a fixed price")
-        if self.region.startswith("cn-") and (self.max_usd_per_hour or not self.usd_per_hour):
+        if self.spot_limit_usd_per_hour is not None and not self.use_spot:
+            raise ValueError(
+                "spot_limit_usd_per_hour is for spot pools; this one has a fixed price"
+            )
+        if self.region.startswith("cn-") and (
+            self.spot_limit_usd_per_hour or not self.usd_per_hour
+        ):
             raise ValueError(
                 "AWS counts in CNY in its regions in China: give usd_per_hour, and no "
-                "max_usd_per_hour"
+                "spot_limit_usd_per_hour"
             )
         return self
 

@@ -166,7 +166,7 @@ class AwsProvider:
         # Never above on-demand, which is the safer buy and EC2's own limit.
         knowledge = Knowledge(self._context.catalog, Terms(now_s=self._context.clock.now_s()))
         on_demand = knowledge.on_demand_usd_per_hour(pool.infra, pool.instance_type)
-        limits = [limit for limit in (pool.max_usd_per_hour, on_demand) if limit is not None]
+        limits = [limit for limit in (pool.spot_limit_usd_per_hour, on_demand) if limit is not None]
         return 0.0 if any(price > limit for limit in limits) else price
 
     def _sweep(self) -> None:

@@ -94,7 +94,7 @@ def create_launch_template(order: Order) -> dict[str, Any]:
 def create_fleet(order: Order) -> dict[str, Any]:
     """Return the parameters of CreateFleet for one instance in any zone with a subnet."""
     pool = order.pool
-    price = pool.max_usd_per_hour
+    price = pool.spot_limit_usd_per_hour
     overrides = [
         {
             "InstanceType": pool.instance_type,
@@ -151,7 +151,7 @@ def _machine(order: Order) -> dict[str, Any]:
 
 
 def _spot(pool: Pool) -> Mapping[str, Any]:
-    price = pool.max_usd_per_hour
+    price = pool.spot_limit_usd_per_hour
     options = {
         "SpotInstanceType": "one-time",
         "InstanceInterruptionBehavior": "terminate",

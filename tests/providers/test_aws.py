@@ -119,7 +119,7 @@ def test_a_zone_without_a_subnet_uses_the_default_one(aws: AwsCloud) -> None:
 
 
 def test_spot_is_bought_once_and_ended_when_taken_back(aws: AwsCloud) -> None:
-    aws.pools = [POOL | {"use_spot": True, "max_usd_per_hour": 1.5}]
+    aws.pools = [POOL | {"use_spot": True, "spot_limit_usd_per_hour": 1.5}]
 
     provider_id = launch(aws.provider(), make_spec(aws))
 

@@ -27,7 +27,9 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def region(aws: AwsCloud) -> AwsCloud:
     """Return an account whose only pool is a whole region."""
-    aws.pools = [POOL | {"infra": "aws/us-east-1", "use_spot": True, "max_usd_per_hour": 2.0}]
+    aws.pools = [
+        POOL | {"infra": "aws/us-east-1", "use_spot": True, "spot_limit_usd_per_hour": 2.0}
+    ]
     return aws
 
 

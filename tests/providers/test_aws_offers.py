@@ -134,7 +134,7 @@ def test_a_price_of_the_configuration_needs_no_call(aws: AwsCloud) -> None:
 
 
 def test_a_spot_price_above_the_limit_is_no_offer(aws: AwsCloud) -> None:
-    aws.pools = [SPOT | {"max_usd_per_hour": 0.5}]
+    aws.pools = [SPOT | {"spot_limit_usd_per_hour": 0.5}]
     aws.controls.spot_usd_per_hour = {(TYPE, "us-east-1a"): 0.51}
     assert aws.provider().offers() == []
 
