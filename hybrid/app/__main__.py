@@ -23,6 +23,7 @@ from hybrid.settings import Settings, environment, load
 
 if TYPE_CHECKING:
     from hybrid.control.runner import Outcome, Runner
+    from hybrid.core.ports import Ledger
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -58,26 +59,63 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_FAILED
 
 
+class _Life:
+    """What this process was told and how far it came; a signal may come at any moment.
+
+    Attributes:
+        is_stop_asked: A signal asked for the end.
+    """
+
+    def __init__(self) -> None:
+        self.is_stop_asked = False
+        self._runner: Runner | None = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the cluster has been up in this run."""
+        return self._runner is not None and self._runner.loop.is_ready
+
+    def hand_over(self, runner: Runner) -> None:
+        """Let `runner` follow the signals, those that came before included."""
+        self._runner = runner
+        if self.is_stop_asked:
+            runner.stop()
+
+    def _stop(self, _number: int, _frame: object) -> None:
+        self.is_stop_asked = True
+        if self._runner is not None:
+            self._runner.stop()
+
+
 def _run(options: argparse.Namespace) -> int:
+    life = _Life()
     settings = load(Path(options.config) if options.config else None, environment())
     _check_version(settings)
     path = Path(options.state_dir) if options.state_dir else settings.state_path
     state = StateFolder(path.resolve())
     state.open()
     base = LocalBase(settings, state)
-    if not options.closing:
-        base.start()
+    if life.is_stop_asked:
+        return EXIT_OK
     try:
-        return _control(settings, state, base, options)
-    except HybridError:
-        if not options.closing and base.is_started_here:
+        if not options.closing:
+            base.start()
+        return _control(settings, state, base, options, life)
+    except BaseException:
+        if base.is_started_here and not life.is_ready:
             # What this run started must not outlive its failure.
             base.stop()
         raise
 
 
 def _control(
-    settings: Settings, state: StateFolder, base: LocalBase, options: argparse.Namespace
+    settings: Settings,
+    state: StateFolder,
+    base: LocalBase,
+    options: argparse.Namespace,
+    life: _Life,
 ) -> int:
     from hybrid.adapters.clock import SystemClock
     from hybrid.adapters.ledger import open_ledger, sqlite_url
@@ -106,8 +144,8 @@ def _control(
     server = serve(
         make_app(controller.desk, state.secret("api_token")), settings.controller.host, port
     )
-    signal.signal(signal.SIGTERM, lambda *_: controller.runner.stop())
-    signal.signal(signal.SIGINT, lambda *_: controller.runner.stop())
+    controller.runner.is_fresh = base.is_started_here
+    life.hand_over(controller.runner)
     state.publish(
         {
             "pid": os.getpid(),
@@ -123,12 +161,12 @@ def _control(
     finally:
         server.stop()
         state.unpublish()
-    code = _farewell(controller.runner, outcome, base)
+    code = _farewell(controller.runner, outcome, base, ledger)
     ledger.close()
     return code
 
 
-def _farewell(runner: Runner, outcome: Outcome, base: LocalBase) -> int:
+def _farewell(runner: Runner, outcome: Outcome, base: LocalBase, ledger: Ledger) -> int:
     """Say what is left, if anything; return the exit code."""
     from hybrid.control.runner import Outcome
 
@@ -136,7 +174,7 @@ def _farewell(runner: Runner, outcome: Outcome, base: LocalBase) -> int:
         _say("Error: another controller took over this cluster's ledger; this one has stopped")
         return EXIT_CONFLICT
     if outcome is Outcome.STOPPED:
-        rented = len(runner.loop.book.all())
+        rented = len(ledger.live_instances())
         _say(
             f"The controller has stopped. The head, {len(base.fleet.hosts())} on-prem hosts and "
             f"{rented} rented instances go on; rented ones end themselves when their lease is "

@@ -27,6 +27,7 @@ from hybrid.app.translate import control_params
 from hybrid.control.act import Actor
 from hybrid.control.base import Base
 from hybrid.control.book import Book
+from hybrid.control.calling import CalledProvider
 from hybrid.control.closing import Closer
 from hybrid.control.clouds import Clouds
 from hybrid.control.desk import Desk
@@ -105,7 +106,9 @@ def make_controller(
     )
     logs = JobLogFolder(state.path / "job_logs")
     book = Book(ledger, clock, params.deadlines)
-    clouds = Clouds(providers, clock)
+    rng = random.Random()
+    called = [CalledProvider(provider, clock, rng) for provider in providers]
+    clouds = Clouds(called, clock)
     eye = RayEye(cluster, clock)
     the_base = Base(base.head, base.fleet, clock, shapes=base.shapes, labels=base.labels)
     facts = ClusterFacts(
@@ -125,7 +128,7 @@ def make_controller(
         facts=facts,
         new_id=lambda: f"i-{secrets.token_hex(5)}",
         secret=secret,
-        rng=random.Random(),
+        rng=rng,
     )
     finisher = Finisher(book, clouds, actor, clock, params)
     packages = PackageFolder(state.path / "packages")

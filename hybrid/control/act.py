@@ -20,6 +20,7 @@ from hybrid.core.errors import (
     InvalidRequestError,
     ProviderError,
     QuotaError,
+    Scope,
     ThrottledError,
 )
 from hybrid.core.lifecycle import Fact
@@ -27,6 +28,7 @@ from hybrid.core.models import Instance, InstanceState, LaunchSpec, Offer, Offer
 from hybrid.core.policy.market import rented_labels
 from hybrid.core.policy.plan import Drain, Launch, Plan, Terminate
 from hybrid.core.ports import Clock, Cluster, DrainKind, Mode
+from hybrid.core.scopes import scope_key
 
 _S = InstanceState
 _REFUSALS = (CapacityError, QuotaError, InvalidRequestError, AuthError)
@@ -63,6 +65,8 @@ class Actor:
 
     Attributes:
         new_id: Makes an instance id never used before.
+        refused_count: Launches that were refused so far; when it grows, a plan came to less
+            than it meant to.
         secret: Key of the join tokens.
         _untouched: Intents of this process of which no call can have rented anything.
     """
@@ -76,6 +80,7 @@ class Actor:
     new_id: Callable[[], str]
     secret: bytes
     rng: random.Random
+    refused_count: int = 0
     _retry_at_s: dict[str, float] = field(default_factory=dict)
     _untouched: set[str] = field(default_factory=set)
 
@@ -108,7 +113,7 @@ class Actor:
 
     def _launch(self, offer: Offer, reason: Reason) -> None:
         # An offer that failed a moment ago, in this very plan, is not asked ten times more.
-        if self.book.is_resting(offer.offer_id) or not self._may_launch(offer.provider):
+        if self.book.is_resting(offer) or not self._may_launch(offer.provider):
             return
         instance = self._intent(offer, reason)
         try:
@@ -191,16 +196,19 @@ class Actor:
         else:
             problem = f"refused, but an earlier call may have rented it: {error}"
             self.book.apply(instance, Fact.LAUNCH_OVERDUE, problem=problem)
+        self.refused_count += 1
         self.offer_failed(instance.offer, error)
 
     def offer_failed(self, offer: Offer, error: ProviderError | str) -> None:
-        """Leave an offer alone for a while, longer each time.
+        """Leave an offer, or all that the failure reaches, alone for a while, longer each time.
 
         What fails while the offer rests already was started before: it is the same trouble.
         """
-        if self.book.is_resting(offer.offer_id):
+        if self.book.is_resting(offer):
             return
-        before = self.book.failure(offer.offer_id)
+        scope = error.scope if isinstance(error, ProviderError) else Scope.POOL
+        key = scope_key(offer, scope)
+        before = self.book.failure(key)
         count = before.failure_count + 1 if before else 1
         delay_s = backoff_s(
             count,
@@ -209,7 +217,7 @@ class Actor:
             jitter=self.rng.random(),
         )
         failure = OfferFailure(
-            offer_id=offer.offer_id,
+            key=key,
             failure_count=count,
             until_s=self.clock.now_s() + delay_s,
             error=type(error).__name__ if isinstance(error, ProviderError) else "JoinError",
@@ -218,8 +226,9 @@ class Actor:
         self.book.save_failure(failure)
         self.book.record(
             "offer_failed",
-            offer.offer_id,
+            key,
             failure.message,
+            offer_id=offer.offer_id,
             failure_count=count,
             rest_s=round(delay_s, 1),
         )

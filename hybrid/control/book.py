@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from hybrid.control import log
 from hybrid.core.errors import IllegalTransitionError, LedgerError
 from hybrid.core.lifecycle import Deadlines, Fact, advance
-from hybrid.core.models import Caps, Event, Instance, InstanceState, OfferFailure
+from hybrid.core.models import Caps, Event, Instance, InstanceState, Offer, OfferFailure
 from hybrid.core.ports import Clock, Ledger
+from hybrid.core.scopes import scope_keys
 
 _log = log.get(__name__)
 
@@ -39,7 +40,7 @@ class Book:
         if self._is_fresh:
             return
         self._by_id = {i.instance_id: i for i in self.ledger.live_instances()}
-        self._failures = {f.offer_id: f for f in self.ledger.failures()}
+        self._failures = {f.key: f for f in self.ledger.failures()}
         self._is_fresh = True
 
     def live(self, *states: InstanceState) -> Iterator[Instance]:
@@ -139,27 +140,29 @@ class Book:
         """Return offers that failed, also those whose time has passed."""
         return tuple(self._failures.values())
 
-    def failure(self, offer_id: str) -> OfferFailure | None:
-        """Return the newest failure of an offer."""
-        return self._failures.get(offer_id)
+    def failure(self, key: str) -> OfferFailure | None:
+        """Return the newest failure of an offer or scope."""
+        return self._failures.get(key)
 
-    def is_resting(self, offer_id: str) -> bool:
-        """Return whether the offer is to be left alone now."""
-        failure = self._failures.get(offer_id)
-        return failure is not None and failure.until_s > self.clock.now_s()
+    def is_resting(self, offer: Offer) -> bool:
+        """Return whether the offer, or a scope it is in, is to be left alone now."""
+        failures = (self._failures.get(key) for key in scope_keys(offer))
+        now_s = self.clock.now_s()
+        return any(f is not None and f.until_s > now_s for f in failures)
 
     def save_failure(self, failure: OfferFailure) -> None:
-        """Store the newest failure of an offer."""
+        """Store the newest failure of an offer or scope."""
         with self._writing():
             self.ledger.save_failure(failure)
-        self._failures[failure.offer_id] = failure
+        self._failures[failure.key] = failure
 
-    def clear_failure(self, offer_id: str) -> None:
-        """Forget an offer's failures after a success."""
-        if offer_id in self._failures:
-            with self._writing():
-                self.ledger.clear_failure(offer_id)
-            del self._failures[offer_id]
+    def clear_failures(self, offer: Offer) -> None:
+        """Forget the failures of an offer and of every scope it is in, after a success."""
+        for key in scope_keys(offer):
+            if key in self._failures:
+                with self._writing():
+                    self.ledger.clear_failure(key)
+                del self._failures[key]
 
     # --- inside ---------------------------------------------------------------------------
 

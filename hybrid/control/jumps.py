@@ -40,7 +40,7 @@ class Jumps:
             key = instance.instance_id
             self._rows[key] = self._rows.get(key, 0.0) + by_s
         for failure in self.book.failures():
-            self._offers[failure.offer_id] = self._offers.get(failure.offer_id, 0.0) + by_s
+            self._offers[failure.key] = self._offers.get(failure.key, 0.0) + by_s
         self._close_s += by_s
         return by_s
 

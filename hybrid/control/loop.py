@@ -23,7 +23,7 @@ from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Commitment, Instance, InstanceState, NodeStatus, Spend
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.due import due_s
-from hybrid.core.policy.plan import Plan, Snapshot, Source
+from hybrid.core.policy.plan import Action, Plan, Snapshot, Source
 from hybrid.core.ports import Clock, Mode
 from hybrid.jobs.dispatch import Dispatcher
 
@@ -103,8 +103,7 @@ class Loop:
         self._finish()
         self._orphans()
         if not self.jumps.has_jumped():
-            self._decide()
-            self.actor.carry_out(self.plan)
+            self._decide_and_act()
             self.actor.retry_launches()
         self.phase = "" if self.is_ready else self._starting_phase()
 
@@ -158,7 +157,7 @@ class Loop:
         instance = change.after
         if change.fact is Fact.NODE_JOINED:
             self._learn_boot(instance)
-            self.book.clear_failure(instance.offer.offer_id)
+            self.book.clear_failures(instance.offer)
         if _is_offers_fault(change):
             self.actor.offer_failed(instance.offer, instance.problem)
 
@@ -209,6 +208,23 @@ class Loop:
             mode=self.mode,
             tick_id=self.tick_count,
         )
+
+    def _decide_and_act(self) -> None:
+        """Decide and act; when a cloud refuses, decide again with what it taught, in this tick.
+
+        Each refusal puts its offer, or all it reaches, to rest, so the next plan falls through to
+        the next offer, zone, region or cloud. Bounded: every round costs at least one call.
+        """
+        actions: list[Action] = []
+        for _ in range(self.params.failover_rounds):
+            refused_before = self.actor.refused_count
+            self._decide()
+            self.actor.carry_out(self.plan)
+            actions += self.plan.actions
+            if self.actor.refused_count == refused_before:
+                break
+            self.commitment = self._committed()
+        self.plan = self.plan.model_copy(update={"actions": tuple(actions)})
 
     def _decide(self) -> None:
         snapshot = self.snapshot()

@@ -23,6 +23,7 @@ class ControlParams(Model):
         node_absent_s: See `classify.Patience`.
         backoff_base_s, backoff_cap_s: How long a failed offer rests.
         retry_s: Pause between two tries of one launch or termination.
+        failover_rounds: Plans made in one tick at most, each after a cloud refused a launch.
         stall_s: A tick that lasts longer makes the controller unhealthy; no launches then.
     """
 
@@ -36,6 +37,7 @@ class ControlParams(Model):
     backoff_base_s: float = Field(default=180.0, gt=0)
     backoff_cap_s: float = Field(default=1_800.0, gt=0)
     retry_s: float = Field(default=5.0, ge=0)
+    failover_rounds: int = Field(default=8, ge=1)
     stall_s: float = Field(default=120.0, gt=0)
     deadlines: Deadlines = Field(default_factory=Deadlines)
     caps: Caps = Field(default_factory=Caps)

@@ -35,6 +35,8 @@ class Runner:
 
     Attributes:
         is_stop_asked: Set by `stop`, from a signal handler.
+        is_fresh: This run started the head. Otherwise it took over a cluster that was up, work
+            and all.
     """
 
     loop: Loop
@@ -42,12 +44,13 @@ class Runner:
     mailbox: Mailbox
     clock: Clock
     is_stop_asked: bool = field(default=False)
+    is_fresh: bool = True
 
     def stop(self) -> None:
         """Ask for the end; safe to call from a signal handler.
 
-        A cluster that has not become ready is taken down again; a ready one goes on without
-        its controller.
+        What this run started and has not become ready is taken down again; any other cluster
+        goes on without its controller.
         """
         self.is_stop_asked = True
         self.mailbox.ring()
@@ -55,7 +58,7 @@ class Runner:
     def run(self) -> Outcome:
         """Tick until the end, and return why it came."""
         while not self.loop.is_done:
-            if self.is_stop_asked and self.loop.is_ready and not self.loop.mode.is_closing:
+            if self.is_stop_asked and not self._is_to_be_undone and not self.loop.mode.is_closing:
                 return Outcome.STOPPED
             started_s = self.clock.monotonic_s()
             if self._tick() is Outcome.FENCED:
@@ -64,6 +67,10 @@ class Runner:
             if not self.loop.is_done:
                 self.mailbox.wait(max(0.0, self._rhythm_s() - spent_s))
         return Outcome.CLOSED
+
+    @property
+    def _is_to_be_undone(self) -> bool:
+        return self.is_fresh and not self.loop.is_ready
 
     def _rhythm_s(self) -> float:
         """Return the time from the start of this tick to that of the next."""
@@ -77,7 +84,7 @@ class Runner:
     def _tick(self) -> Outcome | None:
         self.desk.tick_started()
         try:
-            if self.is_stop_asked and not self.loop.is_ready:
+            if self.is_stop_asked and self._is_to_be_undone:
                 self.desk.close_now("a signal during the start")
             self.mailbox.serve()
             self.loop.tick()

@@ -194,7 +194,7 @@ def make_cloud(
 
 def make_failure(offer_id: str = "a", *, until_s: float = NOW_S + 100.0) -> OfferFailure:
     return OfferFailure(
-        offer_id=offer_id, failure_count=1, until_s=until_s, error="CapacityError", message="full"
+        key=offer_id, failure_count=1, until_s=until_s, error="CapacityError", message="full"
     )
 
 

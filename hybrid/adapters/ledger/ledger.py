@@ -195,22 +195,20 @@ class SqlLedger:
 
     def failures(self) -> Sequence[OfferFailure]:
         """See `Ledger.failures`."""
-        query = select(schema.failures.c.offer_id, schema.failures.c.body).order_by(
-            schema.failures.c.offer_id
+        query = select(schema.failures.c.key, schema.failures.c.body).order_by(
+            schema.failures.c.key
         )
         return self._models(OfferFailure, query, "read the offers' failures")
 
     def save_failure(self, failure: OfferFailure) -> None:
         """See `Ledger.save_failure`."""
-        with self._writing(f"save the failure of offer {failure.offer_id}") as connection:
-            _put(connection, schema.failures, failure.offer_id, {"body": rows.body_of(failure)})
+        with self._writing(f"save the failure of offer {failure.key}") as connection:
+            _put(connection, schema.failures, failure.key, {"body": rows.body_of(failure)})
 
-    def clear_failure(self, offer_id: str) -> None:
+    def clear_failure(self, key: str) -> None:
         """See `Ledger.clear_failure`."""
-        with self._writing(f"clear the failures of offer {offer_id}") as connection:
-            connection.execute(
-                delete(schema.failures).where(schema.failures.c.offer_id == offer_id)
-            )
+        with self._writing(f"clear the failure of {key}") as connection:
+            connection.execute(delete(schema.failures).where(schema.failures.c.key == key))
 
     def mode(self) -> Mode:
         """See `Ledger.mode`."""

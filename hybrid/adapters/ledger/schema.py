@@ -100,7 +100,7 @@ events = Table(
 failures = Table(
     "failures",
     metadata,
-    Column("offer_id", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
     Column("body", Text, nullable=False),
 )
 

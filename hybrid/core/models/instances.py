@@ -155,9 +155,13 @@ class Spend(Model):
 
 
 class OfferFailure(Model):
-    """Why and until when an offer is not tried again."""
+    """Why and until when an offer, or all offers of a place or an account, are not tried again.
 
-    offer_id: str
+    Attributes:
+        key: An offer id, or the key of a larger scope; see `core.scopes`.
+    """
+
+    key: str
     failure_count: int = Field(ge=1)
     until_s: float
     error: str

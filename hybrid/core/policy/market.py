@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ from hybrid.core.models import (
     Offer,
     Selector,
 )
+from hybrid.core.policy.memory import Memory
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Snapshot
 from hybrid.core.policy.room import Axis, Vector, covers
@@ -55,7 +57,7 @@ class Market:
     Attributes:
         offers: All of them, in order of preference.
         limits: What each may give at the start of the plan, by offer id.
-        half_open: Offers that failed and rest no more: one launch may try them. A gang is one
+        memory: What failed. Offers that rest no more may be tried by one launch. A gang is one
             launch, however many instances it takes, or it could never be the first to try.
         labels: What each offer's nodes will carry, by offer id.
         sizes: What each offer's empty node has, on `axis`, by offer id.
@@ -64,7 +66,7 @@ class Market:
 
     offers: tuple[Offer, ...]
     limits: dict[str, Limit]
-    half_open: frozenset[str]
+    memory: Memory
     axis: Axis
     labels: dict[str, Labels]
     sizes: dict[str, Vector]
@@ -79,13 +81,13 @@ class Market:
         offers = sorted(
             snapshot.offers, key=lambda o: (o.rank, o.usd_per_hour, o.instance_type, o.offer_id)
         )
-        mine: dict[str, list[Instance]] = {offer.offer_id: [] for offer in offers}
-        for instance in snapshot.instances:
-            mine.get(instance.offer.offer_id, []).append(instance)
+        rented = Counter(instance.offer.offer_id for instance in snapshot.instances)
+        coming = [i for i in snapshot.instances if is_coming(i, now_s=snapshot.now_s)]
+        memory = Memory.of(offers, snapshot.failures, coming)
         return cls(
             offers=tuple(offers),
-            limits={o.offer_id: _limit(o, mine[o.offer_id], snapshot) for o in offers},
-            half_open=frozenset(failure.offer_id for failure in snapshot.failures),
+            limits={o.offer_id: _limit(o, rented[o.offer_id], memory, snapshot) for o in offers},
+            memory=memory,
             axis=axis,
             labels={offer.offer_id: rented_labels(offer) for offer in offers},
             sizes={offer.offer_id: axis.vector(offer.shape) for offer in offers},
@@ -117,8 +119,8 @@ class Market:
             return self.wallet.refusal(offer, count)
         limit = self.limits[offer.offer_id]
         taken = self.taken.get(offer.offer_id, 0)
-        if taken and offer.offer_id in self.half_open:
-            return _probing(offer)
+        if self._probes(offer):
+            return _probing(self.memory.key_of(offer.offer_id))
         words = limit.refusal.message
         words += f"; this plan takes {taken}" if taken else ""
         words += f"; {count} are needed at once" if count > 1 else ""
@@ -153,11 +155,18 @@ class Market:
     def _left(self, offer: Offer, *, is_gang: bool) -> float:
         taken = self.taken.get(offer.offer_id, 0)
         left = self.limits[offer.offer_id].count - taken
-        if offer.offer_id not in self.half_open:
+        if offer.offer_id not in self.memory.by_offer:
             return left
-        if taken:
+        if self._probes(offer):
             return 0
         return left if is_gang else min(left, 1)
+
+    def _probes(self, offer: Offer) -> bool:
+        """Return whether this plan already tries what the offer's failure reaches."""
+        key = self.memory.key_of(offer.offer_id)
+        return bool(key) and any(
+            count and self.memory.key_of(name) == key for name, count in self.taken.items()
+        )
 
 
 @dataclass
@@ -262,31 +271,31 @@ def _times(room: float, each: float) -> float:
     return math.inf if room >= -_ROUNDING else 0.0
 
 
-def _probing(offer: Offer) -> Refusal:
-    message = f"{offer.offer_id} failed before, so one launch tries it first"
+def _probing(key: str) -> Refusal:
+    message = f"{key} failed before, so one launch tries it first"
     return Refusal("probing", message, 2)
 
 
-def _limit(offer: Offer, rented: list[Instance], snapshot: Snapshot) -> Limit:
+def _limit(offer: Offer, rented_count: int, memory: Memory, snapshot: Snapshot) -> Limit:
     """Return how many more of an offer may be launched, and what says so."""
     for source in snapshot.blind:
         if source.name == f"provider:{offer.provider}":
             message = f"{offer.provider} does not answer: {source.problem}"
             return Limit(0, Refusal("provider_blind", message, 2))
-    failure = next((f for f in snapshot.failures if f.offer_id == offer.offer_id), None)
+    failure = memory.by_offer.get(offer.offer_id)
     if failure is not None and failure.until_s > snapshot.now_s:
         wait_s = failure.until_s - snapshot.now_s
-        message = f"{offer.offer_id} failed ({failure.message}); tried again in {wait_s:.0f} s"
+        message = f"{failure.key} failed ({failure.message}); tried again in {wait_s:.0f} s"
         return Limit(0, Refusal("backed_off", message, 2))
-    if failure is not None and any(is_coming(i, now_s=snapshot.now_s) for i in rented):
-        return Limit(0, _probing(offer))
+    if failure is not None and failure.key in memory.probed:
+        return Limit(0, _probing(failure.key))
     limits = []
     if offer.stock_count is not None:
         words = f"has {offer.stock_count} in stock" if offer.stock_count else "is sold out"
         limits.append(Limit(offer.stock_count, Refusal("sold_out", f"{offer.offer_id} {words}", 2)))
     if offer.max_count is not None:
-        message = f"max_nodes of {offer.offer_id} is {offer.max_count}, with {len(rented)} rented"
-        left = max(0, offer.max_count - len(rented))
+        message = f"max_nodes of {offer.offer_id} is {offer.max_count}, with {rented_count} rented"
+        left = max(0, offer.max_count - rented_count)
         limits.append(Limit(left, Refusal("max_nodes", message, 3)))
     unlimited = Limit(math.inf, Refusal("", "", 0))
     return min(limits, key=lambda limit: limit.count, default=unlimited)

@@ -114,8 +114,8 @@ class Ledger(Protocol):
         """Store the newest failure of an offer."""
         ...
 
-    def clear_failure(self, offer_id: str) -> None:
-        """Forget an offer's failures after a success."""
+    def clear_failure(self, key: str) -> None:
+        """Forget the failures of an offer or scope after a success."""
         ...
 
     def mode(self) -> Mode:

@@ -25,7 +25,7 @@ WRITES: dict[str, Callable[[SqlLedger], object]] = {
     "save": lambda ledger: ledger.save(make_instance("i-1"), make_event()),
     "append": lambda ledger: ledger.append(make_event()),
     "save_failure": lambda ledger: ledger.save_failure(
-        OfferFailure(offer_id="a", failure_count=1, until_s=1.0, error="E", message="m")
+        OfferFailure(key="a", failure_count=1, until_s=1.0, error="E", message="m")
     ),
     "clear_failure": lambda ledger: ledger.clear_failure("a"),
     "set_mode": lambda ledger: ledger.set_mode(Mode(is_dry_run=True)),

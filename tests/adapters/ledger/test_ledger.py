@@ -235,9 +235,9 @@ def test_mode_is_all_off_until_it_is_set(ledger: SqlLedger, url: str) -> None:
 
 
 def test_failures_are_replaced_and_cleared_by_offer(ledger: SqlLedger) -> None:
-    first = OfferFailure(offer_id="a", failure_count=1, until_s=1.0, error="E", message="m")
+    first = OfferFailure(key="a", failure_count=1, until_s=1.0, error="E", message="m")
     second = first.model_copy(update={"failure_count": 2})
-    other = first.model_copy(update={"offer_id": "b"})
+    other = first.model_copy(update={"key": "b"})
 
     ledger.save_failure(first)
     ledger.save_failure(other)

@@ -98,7 +98,7 @@ def _create_events() -> None:
 def _create_the_rest() -> None:
     op.create_table(
         "failures",
-        sa.Column("offer_id", sa.Text, primary_key=True),
+        sa.Column("key", sa.Text, primary_key=True),
         sa.Column("body", sa.Text, nullable=False),
     )
     op.create_table(

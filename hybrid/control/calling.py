@@ -1,0 +1,153 @@
+"""The one retry engine above all adapters, and the limits on how often a cloud is called.
+
+Adapters make one call and translate its error. Here that call waits for its token bucket and is
+repeated, with the same idempotency token, when its error says that this may help. What does not
+help within a few seconds is left to the next tick, so that one slow cloud cannot hold the others.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
+
+from pydantic import Field
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+
+from hybrid.core.backoff import backoff_s
+from hybrid.core.bucket import Bucket, Rate
+from hybrid.core.errors import ThrottledError, TransientError
+from hybrid.core.models import CloudInstance, LaunchSpec, Model, Offer
+from hybrid.core.ports import Clock, Provider
+
+_T = TypeVar("_T")
+_OWN_LIMIT = "OwnLimit"
+
+
+class CallLimits(Model):
+    """How a provider may be called.
+
+    Attributes:
+        rates: Token bucket of each API class. `terminate` has its own, so that a storm of
+            launches can never keep us from ending what costs money.
+        try_count: Calls made for one request at most.
+        pause_s: Pause before the second try; doubles, with jitter.
+        wait_s: Longest wait for a token; longer is reported as throttled.
+    """
+
+    rates: Mapping[str, Rate] = Field(
+        default_factory=lambda: {
+            "launch": Rate(per_s=2.0, burst=20),
+            "list": Rate(per_s=2.0, burst=10),
+            "offers": Rate(per_s=1.0, burst=10),
+            "extend": Rate(per_s=2.0, burst=20),
+            "terminate": Rate(per_s=5.0, burst=50),
+        }
+    )
+    try_count: int = Field(default=3, ge=1)
+    pause_s: float = Field(default=0.2, gt=0)
+    wait_s: float = Field(default=2.0, ge=0)
+
+
+class CalledProvider:
+    """A provider whose calls are limited and repeated; see the module. Thread-safe."""
+
+    def __init__(
+        self, inner: Provider, clock: Clock, rng: random.Random, limits: CallLimits | None = None
+    ) -> None:
+        """Wrap `inner`; `rng` draws the jitter."""
+        self._inner = inner
+        self._clock = clock
+        self._rng = rng
+        self._limits = limits or CallLimits()
+        self._lock = threading.Lock()
+        now_s = clock.monotonic_s()
+        self._buckets = {
+            name: Bucket.full(rate, now_s=now_s) for name, rate in self._limits.rates.items()
+        }
+
+    @property
+    def name(self) -> str:
+        """See `Provider.name`."""
+        return self._inner.name
+
+    @property
+    def list_lag_s(self) -> float:
+        """See `Provider.list_lag_s`."""
+        return self._inner.list_lag_s
+
+    def offers(self) -> Sequence[Offer]:
+        """See `Provider.offers`."""
+        return self._call("offers", self._inner.offers)
+
+    def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
+        """See `Provider.launch`. Repeated with the same token, so nothing is rented twice."""
+        return self._call(
+            "launch",
+            lambda: self._inner.launch(offer, spec, token=token, join_token=join_token),
+        )
+
+    def list_instances(self) -> Sequence[CloudInstance]:
+        """See `Provider.list_instances`."""
+        return self._call("list", self._inner.list_instances)
+
+    def terminate(self, provider_ids: Collection[str]) -> None:
+        """See `Provider.terminate`."""
+        self._call("terminate", lambda: self._inner.terminate(provider_ids))
+
+    def extend(self, provider_ids: Collection[str], *, until_s: float) -> None:
+        """See `Provider.extend`."""
+        self._call("extend", lambda: self._inner.extend(provider_ids, until_s=until_s))
+
+    def _call(self, kind: str, call: Callable[[], _T]) -> _T:
+        engine = Retrying(
+            retry=retry_if_exception(_is_worth_repeating),
+            stop=stop_after_attempt(self._limits.try_count),
+            wait=self._pause_s,
+            sleep=self._clock.sleep,
+            reraise=True,
+        )
+
+        def limited() -> _T:
+            self._wait_for_token(kind)
+            return call()
+
+        return engine(limited)
+
+    def _pause_s(self, state: RetryCallState) -> float:
+        return backoff_s(
+            state.attempt_number,
+            base_s=self._limits.pause_s,
+            cap_s=self._limits.wait_s,
+            jitter=self._rng.random(),
+        )
+
+    def _wait_for_token(self, kind: str) -> None:
+        waited_s = 0.0
+        while True:
+            with self._lock:
+                bucket, wait_s = self._buckets[kind].take(now_s=self._clock.monotonic_s())
+                self._buckets[kind] = bucket
+            if wait_s <= 0:
+                return
+            waited_s += wait_s
+            if waited_s > self._limits.wait_s:
+                rate = self._limits.rates[kind]
+                raise ThrottledError(
+                    f"our own limit of {rate.per_s:g} {kind} calls per second is used up; the "
+                    f"next tick goes on",
+                    provider=self.name,
+                    code=_OWN_LIMIT,
+                )
+            self._clock.sleep(wait_s)
+
+
+def _is_worth_repeating(error: BaseException) -> bool:
+    """Return whether the same call again, in a moment, may work.
+
+    Our own limit is not repeated here: the bucket was waited for already.
+    """
+    if isinstance(error, ThrottledError):
+        return error.code != _OWN_LIMIT
+    return isinstance(error, TransientError)
