@@ -60,6 +60,7 @@ class Controls:
     Attributes:
         secrets: Secret by access key.
         session_token: What temporary credentials must bring; `""` for none.
+        allowed: Actions that the caller may take, such as `ec2:RunInstances`; `None` for all.
         clock_skew_s: How far the server's clock is ahead of ours.
         stock: Instances left by (type, zone, market); each part may be `*`. Absent: plenty.
         vcpu_limit: Quota of running vCPUs; `None` for none.
@@ -75,6 +76,7 @@ class Controls:
 
     secrets: dict[str, str] = field(default_factory=lambda: {ACCESS_KEY: SECRET_KEY})
     session_token: str = ""
+    allowed: set[str] | None = None
     clock_skew_s: float = 0.0
     stock: dict[tuple[str, str, str], int] = field(default_factory=dict)
     vcpu_limit: int | None = None

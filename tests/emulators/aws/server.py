@@ -25,6 +25,7 @@ from tests.emulators.aws.wire import (
     error,
     html,
     parse,
+    permission_problem,
     signature_problem,
 )
 
@@ -165,6 +166,8 @@ class AwsEmulator:
                 now_s=time.time() + self.controls.clock_skew_s,
                 token=self.controls.session_token,
             )
+        if refusal is None and self.controls.allowed is not None:
+            refusal = permission_problem(request, self.controls.allowed)
         return refusal or self._faulty(request)
 
     def _faulty(self, request: Request) -> Answer:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
@@ -168,3 +169,23 @@ def _signature(request: Request, scope: re.Match[str], secret: str) -> str:
     auth = SigV4Auth(Credentials(scope["key"], secret), scope["service"], scope["region"])
     canonical = auth.canonical_request(signed)
     return str(auth.signature(auth.string_to_sign(signed, canonical), signed))
+
+
+def permission_problem(request: Request, allowed: Collection[str]) -> Answer | None:
+    """Return AWS's refusal of what the caller may not do.
+
+    Tags inside a create call need the right to tag, and a fleet launches in the caller's name.
+    """
+    needed = [f"{request.service}:{request.action}"]
+    if request.action != "CreateTags" and any(k.startswith("TagSpec") for k in request.params):
+        needed.append("ec2:CreateTags")
+    if request.action == "CreateFleet":
+        needed.append("ec2:RunInstances")
+    denied = [action for action in needed if action not in allowed]
+    if not denied:
+        return None
+    message = f"You are not authorized to perform this operation: {denied[0]}"
+    if request.service == "ec2":
+        return error("UnauthorizedOperation", message)
+    body = json.dumps({"__type": "AccessDeniedException", "message": message})
+    return Answer(400, "application/x-amz-json-1.1", body.encode())

@@ -1,0 +1,93 @@
+"""The policy in docs/fidelity/aws.md holds the actions that the adapter needs, and no other."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.core.errors import AuthError
+from providers.aws.market import REFRESH_S
+from tests.emulators.aws import IMAGE
+from tests.providers.aws_cloud import POOL, TYPE, AwsCloud
+from tests.providers.contract import launch, make_spec
+from tests.world.clock import VirtualClock
+
+pytestmark = pytest.mark.slow
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "fidelity" / "aws.md"
+
+
+def policy() -> dict[str, Any]:
+    text = DOCUMENT.read_text(encoding="utf-8").partition("<!-- policy -->")[2]
+    content: dict[str, Any] = json.loads(text.partition("```json\n")[2].partition("\n```")[0])
+    return content
+
+
+def actions() -> set[str]:
+    found: set[str] = set()
+    for statement in policy()["Statement"]:
+        words = statement["Action"]
+        found |= {words} if isinstance(words, str) else set(words)
+    return found
+
+
+def do_everything(aws: AwsCloud) -> None:
+    """Use every call the adapter can make."""
+    clock = VirtualClock(now_s=time.time())
+    aws.clock = clock
+    aws.controls.parameters["/ml/ami"] = IMAGE
+    aws.controls.spot_usd_per_hour = {(TYPE, "us-east-1a"): 0.4}
+    spot = {k: v for k, v in POOL.items() if k not in ("usd_per_hour", "cpus")}
+    aws.pools = [
+        POOL | {"image": "ssm:/ml/ami"},
+        spot | {"infra": "aws/us-east-1", "use_spot": True},
+    ]
+    provider = aws.provider()
+    offers = provider.offers()
+    ids = [launch(provider, make_spec(aws), offer=offer) for offer in offers]
+    provider.list_instances()
+    provider.extend(ids, until_s=2e9)
+    provider.terminate(ids)
+    clock.advance(REFRESH_S)
+    provider.offers()
+    assert len(ids) == 2
+
+
+def test_the_policy_is_enough(aws: AwsCloud) -> None:
+    aws.controls.allowed = actions()
+
+    do_everything(aws)
+
+
+def test_nothing_in_the_policy_is_unused(aws: AwsCloud) -> None:
+    do_everything(aws)
+
+    assert {f"{call.endpoint}:{call.action}" for call in aws.controls.calls} == actions()
+
+
+@pytest.mark.parametrize(
+    "action",
+    # What is only tidied up, later or by the next one, stops nothing.
+    sorted(actions() - {"ec2:DeleteLaunchTemplate", "ec2:DescribeLaunchTemplates"}),
+)
+def test_without_one_of_them_it_stops_and_says_which(aws: AwsCloud, action: str) -> None:
+    aws.controls.allowed = actions() - {action}
+
+    with pytest.raises(AuthError, match=action):
+        do_everything(aws)
+
+
+def test_what_is_made_needs_our_tags_and_what_is_ended_too() -> None:
+    """The two statements that keep an account safe from this program."""
+    statements = {item["Sid"]: item for item in policy()["Statement"]}
+
+    rent, end = statements["RentOnlyWithOurTags"], statements["EndOurs"]
+    assert rent["Condition"]["Null"]["aws:RequestTag/hybrid-cluster"] == "false"
+    assert end["Condition"]["Null"]["aws:ResourceTag/hybrid-cluster"] == "false"
+    assert statements["RenewLeases"]["Condition"]["ForAllValues:StringEquals"] == {
+        "aws:TagKeys": ["hybrid-expires-at"]
+    }
