@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import Field
+
 from hybrid.core.models import LaunchSpec, Model
 from providers.aws.instances import EXPIRES, TOKEN
 from providers.aws.market import Image
@@ -30,7 +32,7 @@ class Order(Model):
     spec: LaunchSpec
     token: str
     image: Image
-    user_data: str
+    user_data: str = Field(repr=False)  # holds the join token
     name: str
 
     @property

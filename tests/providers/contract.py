@@ -201,6 +201,19 @@ class ProviderContract:
 
         assert caught.value.provider == provider.name
 
+    def test_unknown_ids_do_not_keep_the_known_ones_from_being_served(
+        self, cloud: Cloud, provider: Provider
+    ) -> None:
+        provider_id = launch(provider, make_spec(cloud))
+        until_s = time.time() + 7200
+
+        provider.extend([provider_id, "i-never-was"], until_s=until_s)
+        expires_at_s = listed(provider)[provider_id].expires_at_s
+        provider.terminate([provider_id, "i-never-was"])
+
+        assert expires_at_s == pytest.approx(until_s, abs=1.0)
+        end(provider, provider_id)
+
     def test_extend_moves_the_expiry(self, cloud: Cloud, provider: Provider) -> None:
         provider_id = launch(provider, make_spec(cloud))
         until_s = time.time() + 7200
