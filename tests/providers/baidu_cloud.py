@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import pytest
 
 from hybrid.adapters.clock import SystemClock
 from hybrid.core.ports import ProviderContext
 from providers.baidu import BaiduProvider, make
-from tests.emulators.baidu import BaiduEmulator, Fault
+from providers.baidu.credentials import VARIABLES
+from tests.emulators.baidu import ACCESS_KEY, SECRET_KEY, BaiduEmulator, Fault, start
+from tests.emulators.baidu.server import Request
 
 SPEC = "bcc.lgn1.c12m40.1p40"
 POOL: dict[str, Any] = {
@@ -58,9 +64,26 @@ class BaiduCloud:
     def sell_out(self) -> None:
         self.bcc.stock = {pool["instance_type"]: 0 for pool in self.pools}
 
+    def create_call(self) -> Request:
+        """Return the one create call that was made."""
+        (call,) = self.emulator.calls(CREATE)
+        return call
+
     def tags(self, provider_id: str) -> dict[str, str]:
         tags: dict[str, str] = self.bcc.instances[bcc_id(provider_id)].tags
         return tags
+
+
+@contextmanager
+def baidu_cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[BaiduCloud]:
+    """Yield an account with nothing in it, and its keys in the environment."""
+    for name, value in zip(VARIABLES, (ACCESS_KEY, SECRET_KEY, ""), strict=True):
+        monkeypatch.setenv(name, value)
+    emulator = start()
+    try:
+        yield BaiduCloud(emulator)
+    finally:
+        emulator.stop()
 
 
 def bcc_id(provider_id: str) -> str:

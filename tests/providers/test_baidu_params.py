@@ -1,38 +1,17 @@
-"""Baidu AI Cloud without a cloud: settings, offers, the meaning of codes, user data."""
+"""The settings of Baidu AI Cloud, and what they offer."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from hybrid.core.errors import (
-    AuthError,
-    CapacityError,
-    ConflictError,
-    InvalidRequestError,
-    NotFoundError,
-    ProviderError,
-    QuotaError,
-    Scope,
-    ThrottledError,
-    TransientError,
-)
-from hybrid.core.models import LaunchSpec, Offer
-from hybrid.node.orders import Role, parse
-from providers.baidu.errors import Failure, error_of
+from hybrid.core.models import Offer
 from providers.baidu.offers import bid_cny_per_minute, offer_of
 from providers.baidu.params import Exchange, Params
 from providers.baidu.spec import Inside, inside
-from providers.baidu.userdata import MAX_BYTES, script
 from tests.providers.baidu_cloud import ACCOUNT, POOL
-from tests.providers.contract import make_spec
-
-# --- instance types -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -49,9 +28,6 @@ from tests.providers.contract import make_spec
 )
 def test_a_name_says_what_is_inside(name: str, content: Inside) -> None:
     assert inside(name) == content
-
-
-# --- settings -------------------------------------------------------------------------------
 
 
 def params(pool: dict[str, Any] | None = None, **account: Any) -> Params:
@@ -157,9 +133,6 @@ def test_the_subnet_of_the_zone_comes_before_that_of_the_region(
     assert made.subnet_of(made.pools[0]) == chosen
 
 
-# --- offers ---------------------------------------------------------------------------------
-
-
 def test_an_offer_has_what_the_name_and_the_pool_say() -> None:
     made = offer({"instance_type": "bcc.hgn5IB.c116m978.8A100-80g", "max_nodes": 2, "rank": 3})
 
@@ -214,192 +187,3 @@ def test_a_bid_is_cny_per_minute_and_never_above_the_price(price: dict[str, Any]
     assert bid_cny_per_minute(made.pools[0], made.exchange) == bid
     hourly = float(bid) * 60 / made.exchange.cny_per_usd
     assert hourly <= offer_of("baidu", made.pools[0], made).usd_per_hour + 1e-9
-
-
-# --- codes ----------------------------------------------------------------------------------
-
-
-def meaning(code: str, status: int | None = 403, **own: Any) -> type[ProviderError]:
-    failure = Failure(status=status, code=code, message="words")
-    return type(error_of(failure, provider="baidu", action="try", own=own))
-
-
-@pytest.mark.parametrize(
-    ("code", "status", "error"),
-    [
-        # Published by Baidu: the page of common codes, pages of single calls, the Go SDK.
-        ("AccessDenied", 403, AuthError),
-        ("InvalidAccessKeyId", 403, AuthError),
-        ("InvalidHTTPAuthHeader", 400, AuthError),
-        ("SignatureDoesNotMatch", 400, AuthError),
-        ("RequestExpired", 400, AuthError),
-        ("OptInRequired", 403, AuthError),
-        ("QualifyNotPass", 403, AuthError),
-        ("IdempotentParameterMismatch", 403, ConflictError),
-        ("InappropriateJSON", 400, InvalidRequestError),
-        ("MalformedJSON", 400, InvalidRequestError),
-        ("InvalidURI", 400, InvalidRequestError),
-        ("InvalidHTTPRequest", 400, InvalidRequestError),
-        ("InvalidVersion", 404, InvalidRequestError),
-        ("BadRequest", 400, InvalidRequestError),
-        ("Instance.NotSupportInstanceTypeException", 403, InvalidRequestError),
-        ("TagExceptions.TagValueInvalid", 400, InvalidRequestError),
-        ("TagExceptions.LimitExceeded", 413, QuotaError),
-        ("Instance.ReleaseWhileCreating", 403, TransientError),
-        ("OperationDenied", 403, TransientError),
-        ("InvalidInstanceStatus", 409, TransientError),
-        ("InternalError", 500, TransientError),
-        ("NoSuchObject", 404, NotFoundError),
-        ("InstanceNotExist", 404, NotFoundError),
-        ("InvalidInstanceId.NotFound", 400, NotFoundError),
-        ("Forbidden.InstanceNotFound", 403, NotFoundError),
-        # Matched by Baidu's own network driver.
-        ("RateLimit", 429, ThrottledError),
-        ("RateLimitExceeded", 403, ThrottledError),
-        ("QuotaLimitExceeded", 403, QuotaError),
-        ("ExceedLimitException", 400, QuotaError),
-        ("SubnetHasNoMoreIp", 403, QuotaError),
-        # Guessed.
-        ("Instance.SoldOut", 403, CapacityError),
-        ("Instance.ResourceNotEnough", 409, CapacityError),
-        ("AccountBalanceNotEnough", 403, QuotaError),
-        ("PaymentFailed", 403, QuotaError),
-        # Not known.
-        ("SomethingNew", 403, ProviderError),
-        ("SomethingNew", 404, ProviderError),
-        ("SomethingNew", 429, ThrottledError),
-        ("SomethingNew", 500, TransientError),
-        ("", 403, TransientError),
-        ("", 404, TransientError),
-        ("", 429, ThrottledError),
-        ("", None, TransientError),
-    ],
-)
-def test_a_code_means_what_to_do(code: str, status: int | None, error: type[ProviderError]) -> None:
-    assert meaning(code, status) is error
-
-
-@pytest.mark.parametrize(
-    ("own", "error"),
-    [
-        ({"newthing": "capacity"}, CapacityError),
-        ({"Thing": "quota"}, QuotaError),
-        ({"WORDS": "throttled"}, ThrottledError),  # in the message
-        ({"other": "capacity"}, ProviderError),
-    ],
-)
-def test_the_configuration_decides_by_part_of_a_code_or_message(
-    own: dict[str, Any], error: type[ProviderError]
-) -> None:
-    assert meaning("NewThing", **own) is error
-
-
-def test_the_configuration_comes_before_our_table() -> None:
-    assert meaning("Quota.SoldOut", soldout="capacity") is CapacityError
-
-
-def test_an_error_says_what_was_tried_what_baidu_said_and_what_to_do_next() -> None:
-    failure = Failure(status=400, code="RequestExpired", message="Too old.", request_id="r-1")
-
-    error = error_of(failure, provider="baidu", action="list instances", own={})
-
-    assert str(error) == (
-        "cannot list instances: Too old. (RequestExpired, HTTP 400, request r-1); compare this "
-        "machine's clock with the true time"
-    )
-    assert (error.provider, error.code) == ("baidu", "RequestExpired")
-
-
-@pytest.mark.parametrize(
-    ("code", "scope"),
-    [
-        ("AccessDenied", Scope.ACCOUNT),
-        ("QuotaLimitExceeded", Scope.REGION),
-        ("PaymentFailed", Scope.ACCOUNT),
-        ("SubnetHasNoMoreIp", Scope.ZONE),
-        ("RateLimit", Scope.ACCOUNT),
-        ("Instance.SoldOut", Scope.POOL),
-        ("Instance.NotSupportInstanceTypeException", Scope.POOL),
-    ],
-)
-def test_a_failure_says_how_far_it_reaches(code: str, scope: Scope) -> None:
-    failure = Failure(status=403, code=code)
-
-    assert error_of(failure, provider="baidu", action="try", own={}).scope is scope
-
-
-# --- user data ------------------------------------------------------------------------------
-
-
-class _Owner:
-    cluster_id = "c-1"
-    controller_url = "https://10.0.0.1:8443/$(touch /tmp/x)`id`'\";#"
-
-
-SHAPE = {"CPU": 12.0, "memory": 2.0**34, "GPU": 1.0, "accelerator_type:P40": 1.0}
-
-
-def node_spec(**changes: Any) -> LaunchSpec:
-    return make_spec(_Owner()).model_copy(update=changes)
-
-
-def text_of(spec: LaunchSpec, *, join_token: str = "join-once") -> str:
-    return script(spec, SHAPE, python="/opt/hybrid/bin/python", join_token=join_token)
-
-
-def test_the_script_writes_the_orders_and_the_token_and_starts_the_node(tmp_path: Path) -> None:
-    """Run by a real shell; what is odd in a value means nothing to it."""
-    python, said = tmp_path / "python", tmp_path / "said"
-    python.write_text(f'#!/bin/sh\nprintf "%s " "$@" > {said}\n')
-    python.chmod(0o700)
-    folder, spec = tmp_path / "node", node_spec()
-    text = script(spec, SHAPE, python=str(python), join_token="a/b+c==")
-
-    done = subprocess.run(
-        ["sh", "-c", text.replace("/var/lib/hybrid/node", str(folder))],
-        capture_output=True,
-        text=True,
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert said.read_text() == f"-P -m hybrid.node start {folder} "
-    assert (folder / "join_token").read_text() == "a/b+c=="
-    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
-    orders = parse(json.loads((folder / "node.json").read_bytes()))
-    assert (orders.id, orders.cluster_id, orders.role) == (spec.instance_id, "c-1", Role.INSTANCE)
-    assert orders.join is not None
-    assert orders.join.url == _Owner.controller_url
-    assert {"--num-cpus=12", "--num-gpus=1"} <= set(orders.command)
-    assert orders.env["RAY_CLOUD_INSTANCE_ID"] == spec.instance_id
-    assert orders.lease_file is None  # the release time is the lease
-
-
-def test_the_script_is_small_plain_and_always_the_same() -> None:
-    spec = node_spec()
-
-    assert text_of(spec) == text_of(spec)
-    assert text_of(spec).isascii()
-    assert len(text_of(spec)) < MAX_BYTES / 4
-
-
-def test_a_script_that_is_too_long_is_refused() -> None:
-    labels = {f"label-{n}": "x" * 60 for n in range(200)}
-
-    with pytest.raises(ValueError, match="at most 16384 fit"):
-        text_of(node_spec(labels=labels))
-
-
-@pytest.mark.parametrize("token", ["", "a b", "a\nEND\nreboot", "'$(id)'", "x" * 513])
-def test_an_odd_join_token_is_refused(token: str) -> None:
-    with pytest.raises(ValueError, match="join token") as caught:
-        text_of(node_spec(), join_token=token)
-
-    assert not token or token not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "changes", [{"labels": {"a": "b c"}}, {"head_address": "host;reboot"}], ids=["label", "head"]
-)
-def test_an_odd_value_for_ray_is_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="write"):
-        text_of(node_spec(**changes))
