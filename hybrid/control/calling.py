@@ -17,12 +17,13 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from hybrid.core.backoff import backoff_s
 from hybrid.core.bucket import Bucket, Rate
-from hybrid.core.errors import ThrottledError, TransientError
+from hybrid.core.errors import ProviderError, ThrottledError, TransientError
 from hybrid.core.models import CloudInstance, LaunchSpec, Model, Offer
 from hybrid.core.ports import Clock, Provider
 
 _T = TypeVar("_T")
 _OWN_LIMIT = "OwnLimit"
+_CHANGES = ("launch", "extend", "terminate")
 
 
 class CallLimits(Model):
@@ -54,10 +55,26 @@ class CalledProvider:
     """A provider whose calls are limited and repeated; see the module. Thread-safe."""
 
     def __init__(
-        self, inner: Provider, clock: Clock, rng: random.Random, limits: CallLimits | None = None
+        self,
+        inner: Provider,
+        clock: Clock,
+        rng: random.Random,
+        limits: CallLimits | None = None,
+        *,
+        check: Callable[[], None] | None = None,
     ) -> None:
-        """Wrap `inner`; `rng` draws the jitter."""
+        """Wrap `inner`.
+
+        Args:
+            inner: The adapter.
+            clock: Time.
+            rng: Draws the jitter.
+            limits: How the provider may be called.
+            check: Called right before each call that changes something, repeats included;
+                raises `FencedError` when another controller took over meanwhile.
+        """
         self._inner = inner
+        self._check = check
         self._clock = clock
         self._rng = rng
         self._limits = limits or CallLimits()
@@ -82,11 +99,30 @@ class CalledProvider:
         return self._call("offers", self._inner.offers)
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
-        """See `Provider.launch`. Repeated with the same token, so nothing is rented twice."""
-        return self._call(
-            "launch",
-            lambda: self._inner.launch(offer, spec, token=token, join_token=join_token),
-        )
+        """See `Provider.launch`. Repeated with the same token, so nothing is rented twice.
+
+        A refusal says what came of one call. After one without an answer it proves nothing, and
+        the whole is reported as unknown.
+        """
+        unknown: list[TransientError] = []
+
+        def once() -> str:
+            try:
+                return self._inner.launch(offer, spec, token=token, join_token=join_token)
+            except TransientError as error:
+                unknown.append(error)
+                raise
+
+        try:
+            return self._call("launch", once)
+        except ProviderError as error:
+            if not unknown or isinstance(error, TransientError):
+                raise
+            raise TransientError(
+                f"{error}; an earlier call got no answer: {unknown[0]}",
+                provider=error.provider,
+                code=error.code,
+            ) from error
 
     def list_instances(self) -> Sequence[CloudInstance]:
         """See `Provider.list_instances`."""
@@ -111,6 +147,8 @@ class CalledProvider:
 
         def limited() -> _T:
             self._wait_for_token(kind)
+            if self._check is not None and kind in _CHANGES:
+                self._check()
             return call()
 
         return engine(limited)

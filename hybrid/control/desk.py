@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hybrid.control.commands import Commands
-from hybrid.control.present import (
-    alarms,
-    cost_view,
-    demand_views,
-    instance_view,
-    node_views,
-)
-from hybrid.core.models import InstanceState
+from hybrid.control.present import alarms, cost_view, instance_view
+from hybrid.control.published import Published
 from hybrid.core.views import (
     Alarm,
     BudgetView,
@@ -27,8 +21,6 @@ from hybrid.core.views import (
     PlanView,
     StatusView,
 )
-
-_S = InstanceState
 
 
 @dataclass
@@ -45,7 +37,7 @@ class Desk(Commands):
     settings: dict[str, object]
     pid: int
     fault: str = ""
-    _view: StatusView | None = None
+    _published: Published | None = None
     _tick_s: float | None = None
     _tick_at_s: float | None = None
     _tick_started_s: float | None = None
@@ -58,35 +50,33 @@ class Desk(Commands):
         self._tick_started_s = self.clock.monotonic_s()
 
     def publish(self) -> None:
-        """Make a new view after a tick; called by the loop's thread only."""
+        """Hand over what is true after a tick; called by the loop's thread only."""
         if self._tick_started_s is not None:
             self._tick_s = self.clock.monotonic_s() - self._tick_started_s
         self._tick_started_s = None
         self._tick_at_s = self.clock.now_s()
-        self._view = self._make_view()
+        self._published = self._take()
 
-    def _make_view(self) -> StatusView:
+    def _take(self) -> Published:
         loop, now_s = self.loop, self.clock.now_s()
-        instances = loop.book.all()
-        ray = loop.ray.view
-        sources = loop.sources()
+        rented, sources = loop.book.all(), loop.sources()
         found = alarms(
-            instances,
+            rented,
             sources if loop.is_ready else (),
             loop.base.statuses,
             head_problem=loop.base.problem if loop.is_ready else "",
             now_s=now_s,
         )
-        return StatusView(
+        return Published(
             at_s=now_s,
             summary=loop.plan.summary or loop.phase or "Starting.",
-            is_bursting=any(i.state is not _S.LOST for i in instances),
             cluster=self.info,
             controller=self._controller(),
             mode=loop.mode,
-            nodes=node_views(ray, loop.base.hosts(ray.nodes), loop.base.statuses, instances),
-            instances=tuple(instance_view(i, now_s=now_s) for i in instances),
-            demand=demand_views(ray),
+            ray=loop.ray.view,
+            hosts=loop.base.hosts(loop.ray.view.nodes),
+            statuses=dict(loop.base.statuses),
+            rented=rented,
             plan=self._plan(),
             budget=BudgetView(caps=loop.params.caps, now=loop.commitment),
             jobs=JobCounts(**{s.value: n for s, n in self.ledger.job_counts().items()}),
@@ -107,8 +97,8 @@ class Desk(Commands):
 
     def status(self) -> StatusView:
         """See `Service.status`."""
-        view = self._view
-        if view is None:
+        published = self._published
+        if published is None:
             return StatusView(
                 at_s=self.clock.now_s(),
                 summary="Starting.",
@@ -118,7 +108,7 @@ class Desk(Commands):
                 mode=self.loop.mode,
                 budget=BudgetView(caps=self.loop.params.caps, now=self.loop.commitment),
             )
-        return view.model_copy(update={"controller": self._controller()})
+        return published.view.model_copy(update={"controller": self._controller()})
 
     def nodes(self) -> NodesView:
         """See `Service.nodes`."""

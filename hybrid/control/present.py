@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hybrid.core.cost import instance_usd
 from hybrid.core.labels import sites
@@ -51,7 +51,7 @@ def instance_view(instance: Instance, *, now_s: float) -> InstanceView:
 def node_views(
     view: ClusterView,
     hosts: Sequence[Host],
-    statuses: dict[str, HostStatus],
+    statuses: Mapping[str, HostStatus],
     instances: Sequence[Instance],
 ) -> tuple[NodeView, ...]:
     """Return the head, every host and every rented instance, whether it is a node or not."""
@@ -158,7 +158,7 @@ def demand_views(view: ClusterView) -> tuple[DemandView, ...]:
 def alarms(
     instances: Sequence[Instance],
     sources: Sequence[Source],
-    statuses: dict[str, HostStatus],
+    statuses: Mapping[str, HostStatus],
     *,
     head_problem: str,
     now_s: float,

@@ -12,6 +12,7 @@ from hybrid.core.bucket import Rate
 from hybrid.core.errors import (
     AuthError,
     CapacityError,
+    FencedError,
     ProviderError,
     QuotaError,
     ThrottledError,
@@ -134,3 +135,39 @@ def test_it_says_what_the_inner_one_is() -> None:
 
     assert (provider.name, provider.list_lag_s) == ("sim", 7.0)
     assert provider.offers()[0].offer_id == OFFER.offer_id
+
+
+@pytest.mark.parametrize(
+    "refusal", [CapacityError, QuotaError, AuthError, ThrottledError], ids=lambda e: e.__name__
+)
+def test_a_refusal_after_a_lost_answer_stays_unknown(refusal: type[ProviderError]) -> None:
+    """Item 4: "nothing was rented" is true of the last call only; the first one rented it."""
+    clock = VirtualClock()
+    faults: list[ProviderError | str] = ["lost", *[refusal("no", provider="sim")] * 3]
+    cloud = SimCloud(clock, [OFFER], launch_faults=faults)
+
+    with pytest.raises(TransientError, match=r"no; an earlier call got no answer"):
+        launch(make_called(cloud, clock))
+
+    assert len(cloud.machines) == 1
+
+
+def test_the_epoch_is_checked_again_before_each_repeat() -> None:
+    """Item 1: the pause between two tries is long enough for another controller to take over."""
+    clock = VirtualClock()
+    cloud = SimCloud(clock, [OFFER], launch_faults=["lost", "lost"])
+    checks: list[float] = []
+
+    def check() -> None:
+        checks.append(clock.monotonic_s())
+        if len(checks) == 2:
+            raise FencedError("another controller took over")
+
+    provider = CalledProvider(cloud, clock, random.Random(1), check=check)
+
+    with pytest.raises(FencedError):
+        launch(provider)
+
+    assert cloud.calls.count("launch") == 1
+    assert provider.list_instances()
+    assert len(checks) == 2, "looking changes nothing"

@@ -174,8 +174,8 @@ def test_a_node_that_nobody_rented_is_shown_and_written_down(world: World) -> No
     world.run(20)
     world.ray.add({"GPU": 8.0, "CPU": 8.0}, {"site": "cloud"}, instance_id="i-stranger")
     world.ray.add({"CPU": 2.0}, {})
-    world.sync = lambda **_: None  # type: ignore[method-assign] - no machine is behind them
-    world.step()
+    world.clock.advance(STEP_S)
+    world.loop.tick()
 
     names = nodes(world)
 
@@ -204,7 +204,7 @@ def test_a_dead_node_is_not_shown_and_its_death_is_written_down(world: World) ->
 def test_each_trouble_has_an_alarm_that_keeps_its_first_instant(world: World) -> None:
     burst(world)
     world.head.is_up = False
-    world.head.start = lambda: None  # type: ignore[method-assign]
+    world.head.is_broken = True
     world.fleet.joined.discard("host-1")
     world.fleet.unreachable = {"host-1"}
     world.clouds["other"].is_silent = True

@@ -13,16 +13,21 @@ from tests.world.ray import SimRay
 
 @dataclass
 class SimHead:
-    """See `hybrid.control.base.Head`."""
+    """See `hybrid.control.base.Head`.
+
+    Attributes:
+        is_broken: It cannot be started.
+    """
 
     ray: SimRay
     is_up: bool = False
+    is_broken: bool = False
     starts: int = 0
     stops: int = 0
 
     def start(self) -> None:
         self.starts += 1
-        if not self.is_up:
+        if not self.is_up and not self.is_broken:
             self.is_up = True
             self.ray.add({"CPU": 1}, {"site": "onprem", "role": "head"}, is_head=True)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.control.params import ControlParams
+from hybrid.core.errors import ClusterError, LedgerError, TransientError
 from hybrid.core.models import Offer
 from tests.world.ledgers import fast_folder
 from tests.world.quick import STEP_S, quick_params
@@ -124,6 +125,30 @@ def replay(story: Story, cut: Cut) -> None:
             world.sleep(cut.pause_s)
             world.boot()
             resume(story, world)
+        check_end(story, world)
+
+
+def fault_of(point: Point) -> Exception:
+    """Return the error that such a call raises when its answer does not come."""
+    if point.who == "ledger":
+        return LedgerError(f"disk full at {point}")
+    if point.who in ("ray", "jobs"):
+        return ClusterError(f"no answer at {point}")
+    return TransientError(f"no answer at {point}", provider=point.who)
+
+
+def replay_fault(story: Story, point: Point) -> None:
+    """Play a story in which one call fails: before it did anything, or after it did all."""
+    with fast_folder() as folder:
+        world = story.make(folder)
+        world.may_fail = True
+
+        def fail() -> None:
+            raise fault_of(point)
+
+        world.tracer.at(point.number, fail)
+        story.play(world)
+        assert world.tracer.hook is None, "the point was never reached"
         check_end(story, world)
 
 
