@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -203,3 +204,14 @@ def test_time_can_be_moved(emulator: BaiduEmulator) -> None:
     emulator.cloud.ahead_s = 3600
 
     assert emulator.cloud._now_s() == pytest.approx(time.time() + 3600, abs=5)
+
+
+def test_every_code_that_is_invented_is_named_in_the_documentation() -> None:
+    root = Path(__file__).parents[2]
+    sources = [file.read_text() for file in sorted((root / "tests/emulators/baidu").glob("*.py"))]
+    marked = [line for text in sources for line in text.splitlines() if "# invented" in line]
+    codes = {re.findall(r'"([A-Z][A-Za-z.]+)"', line)[0] for line in marked}
+    page = (root / "docs/fidelity/baidu.md").read_text()
+
+    (named,) = re.findall(r"The invented codes of the emulator: (.*)", page)
+    assert codes == set(re.findall(r"`([^`]+)`", named))
