@@ -280,7 +280,7 @@ def _is_offers_fault(change: Change) -> bool:
     if change.fact is Fact.LAUNCH_OVERDUE or change.fact is Fact.JOIN_OVERDUE:
         return True
     # It was accepted, and it ended or failed before its node ever joined.
-    is_early = change.before.state is InstanceState.BOOTING
+    is_early = change.before.state in (InstanceState.REQUESTED, InstanceState.BOOTING)
     return is_early and change.fact in (Fact.NODE_FAILED, Fact.GONE, Fact.MISSING)
 
 
