@@ -87,7 +87,13 @@ class GcpProvider:
         name = instance_name(spec.cluster_id, spec.instance_id, spec.attempt)
         place = Place(self._params.project, pool.zone, name)
         body = self._body(pool, offer, spec, place, token=token, join_token=join_token)
-        self._launcher.launch(place, body, spec, token=token)
+        try:
+            self._launcher.launch(place, body, spec, token=token)
+        except ProviderError as err:
+            if join_token in str(err):
+                # Google may repeat what it refuses, and errors are kept and shown.
+                raise _without(join_token, err) from None
+            raise
         return str(place)
 
     def list_instances(self) -> Sequence[CloudInstance]:
@@ -260,6 +266,11 @@ class GcpProvider:
     def _not_found(self, provider_ids: Collection[str]) -> NotFoundError:
         ids = ", ".join(sorted(provider_ids)) or "(none named)"
         return NotFoundError(f"no such instance: {ids}", provider=self.name, code="notFound")
+
+
+def _without(secret: str, err: ProviderError) -> ProviderError:
+    words = str(err).replace(secret, "***")
+    return type(err)(words, provider=err.provider, code=err.code, scope=err.scope)
 
 
 def _expires_at_s(machine: Machine) -> float | None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,17 @@ def test_an_error_says_what_where_and_what_to_do(cloud: GcpCloud) -> None:
     assert "Required 'compute.instances.create' permission" in words
     assert "check the credentials" in words
     assert "\n" not in words
+
+
+def test_a_refusal_that_repeats_the_request_gives_no_secret_away(cloud: GcpCloud) -> None:
+    message = "Invalid value for field 'resource.metadata.items[0].value': 'write join-once'"
+    cloud.emulator.faults.add(status=400, message=message)
+
+    with pytest.raises(InvalidRequestError) as caught:
+        launch(cloud.provider(), make_spec(cloud))
+
+    assert "'write ***'" in str(caught.value)
+    assert "join-once" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Cloud:
     """The state of the cloud. Every method expects the lock to be held.
 
     Attributes:
-        provision_s, delete_s, stop_s: How long each takes.
+        provision_s, delete_s, stop_s, metadata_s: How long each takes.
         list_lag_s: How long a new instance is missing from lists; `get` always knows it.
         is_listed_early: Whether lists have an instance while its insert is still at work.
         hidden: Names that lists leave out.
@@ -42,11 +42,13 @@ class Cloud:
         capacity: (zone, machine type) -> how many more can be had; absent means plenty.
         quotas: (region, metric) -> GPUs allowed; absent means plenty.
         clock_skew_s: How far this cloud's clock is ahead of the machine's.
+        clock: The machine's clock, seconds since the epoch.
     """
 
     provision_s: float = 0.05
     delete_s: float = 0.03
     stop_s: float = 0.03
+    metadata_s: float = 0.01
     list_lag_s: float = 0.0
     is_listed_early: bool = True
     hidden: set[str] = field(default_factory=set)
@@ -54,6 +56,7 @@ class Cloud:
     capacity: dict[tuple[str, str], int] = field(default_factory=dict)
     quotas: dict[tuple[str, str], int] = field(default_factory=dict)
     clock_skew_s: float = 0.0
+    clock: Callable[[], float] = time.time
     operations: Operations = field(default_factory=Operations)
     instances: dict[Key, Json] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -61,7 +64,7 @@ class Cloud:
     _count: int = 5_000
 
     def now_s(self) -> float:
-        return time.time() + self.clock_skew_s
+        return self.clock() + self.clock_skew_s
 
     def settle(self) -> None:
         """Let everything happen that is due by now."""
@@ -194,7 +197,7 @@ class Cloud:
             if not failed:
                 instance["metadata"] = _metadata(body)
 
-        return self._work(key, "setMetadata", 0.01, done, fault)
+        return self._work(key, "setMetadata", self.metadata_s, done, fault)
 
     # --- parts ----------------------------------------------------------------------------
 
