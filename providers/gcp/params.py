@@ -181,8 +181,9 @@ class Params(Machine):
         project: Id of the project that pays.
         tags: Google's labels of your own on every instance and disk, for billing reports.
         endpoint_url: Another address of the API: an emulator's, or a private one.
-        launch_wait: How long a launch waits for Google to say whether there is a machine. What
-            takes longer is looked for in the next tick.
+        launch_wait: How long a launch waits for Google to say whether there is a machine. Some
+            refusals come that fast, machines do not: what takes longer is looked for in the next
+            tick, and the controller waits for each launch in turn.
         call_timeout: How long one call may take.
         list_lag: Longest time a new instance may be missing from Google's list.
     """
@@ -191,7 +192,7 @@ class Params(Machine):
     project: str = Field(default="", pattern=r"^([a-z0-9.:-]{1,100})?$")
     tags: dict[str, str] = Field(default_factory=dict)
     endpoint_url: str = ""
-    launch_wait: _Duration = Field(default=10.0, le=110)
+    launch_wait: _Duration = Field(default=3.0, le=110)
     call_timeout: _Duration = Field(default=30.0, ge=0.1, le=300)
     list_lag: _Duration = Field(default=60.0, le=3600)
 
