@@ -93,6 +93,8 @@ def _run(options: argparse.Namespace) -> int:
     life = _Life()
     settings = load(Path(options.config) if options.config else None, environment())
     _check_version(settings)
+    if not options.closing:
+        _check_clouds(settings)
     path = Path(options.state_dir) if options.state_dir else settings.state_path
     state = StateFolder(path.resolve())
     state.open()
@@ -206,6 +208,13 @@ def _check_version(settings: Settings) -> None:
             f"installed here, and every node of a cluster needs the same. Install "
             f"ray[default]=={settings.ray.version}, or correct ray.version"
         )
+
+
+def _check_clouds(settings: Settings) -> None:
+    from hybrid.settings.advice import unready_clouds
+
+    if problems := list(unready_clouds(settings)):
+        raise ConfigError(f"{settings.source}: {'; '.join(problems)}")
 
 
 def _say(text: str) -> None:

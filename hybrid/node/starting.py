@@ -43,6 +43,7 @@ def start(path: Path, orders: Mapping[str, object]) -> None:
             text=True,
             timeout=_LIMIT_S,
             check=False,
+            start_new_session=True,  # Ctrl-C in the caller's terminal is not meant for it
         )
     except (OSError, BadFolderError, subprocess.TimeoutExpired) as err:
         raise StartError(str(err)) from err

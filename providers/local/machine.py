@@ -163,6 +163,7 @@ class Machine:
                 text=True,
                 timeout=_CALL_LIMIT_S,
                 check=False,
+                start_new_session=True,  # Ctrl-C in the controller's terminal is not for it
             )
         except (OSError, subprocess.TimeoutExpired) as err:
             raise MachineError(f"cannot {verb} the node: {err}") from err
