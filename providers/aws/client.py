@@ -22,6 +22,7 @@ class AwsClient:
         self._endpoint_url = endpoint_url
         self._session: Any = None
         self._clients: dict[tuple[str, str], Any] = {}
+        self._account = ""
         self._lock = threading.Lock()
 
     def call(self, region: str, action: str, key: str = "", /, **params: Any) -> Mapping[str, Any]:
@@ -70,6 +71,16 @@ class AwsClient:
             token = str(answer.get("NextToken") or "")
             if not token:
                 return
+
+    def account(self, region: str) -> str:
+        """Return the number of the account that the credentials are for. Raises as `call`.
+
+        Asked once; AWS answers it without any permission.
+        """
+        if not self._account:
+            answer = self.call(region, "sts.get_caller_identity", "Account")
+            self._account = str(answer["Account"])
+        return self._account
 
     def close(self) -> None:
         """Close all connections. A later call opens new ones."""

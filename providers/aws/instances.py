@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from hybrid.core.models import CloudInstance, CloudState
 
@@ -39,23 +39,34 @@ def is_ours(item: Mapping[str, Any], cluster_id: str) -> bool:
     return tags.get(CLUSTER) == cluster_id and bool(tags.get(INSTANCE))
 
 
-def provider_id(region: str, ec2_id: str) -> str:
-    """Return the id that the ledger keeps: `us-east-1/i-0123456789abcdef0`."""
-    return f"{region}/{ec2_id}"
+class Place(NamedTuple):
+    """Where an instance is.
+
+    The account is part of it: to credentials of another one no instance of ours exists, and
+    "does not exist" means gone.
+    """
+
+    account: str
+    region: str
+    ec2_id: str
+
+    def __str__(self) -> str:
+        """Return the id that the ledger keeps: `123456789012/us-east-1/i-0123456789abcdef0`."""
+        return "/".join(self)
+
+    @classmethod
+    def of(cls, provider_id: str) -> Place | None:
+        """Return the place that an id names; `None` when it is no id of ours."""
+        parts = provider_id.split("/")
+        return cls(*parts) if len(parts) == 3 and parts[2].startswith("i-") else None
 
 
-def split_id(provider_id: str) -> tuple[str, str]:
-    """Return region and EC2's id; both `""` when it is no id of ours."""
-    region, _, ec2_id = provider_id.partition("/")
-    return (region, ec2_id) if ec2_id.startswith("i-") else ("", "")
-
-
-def cloud_instance(item: Mapping[str, Any], region: str) -> CloudInstance:
+def cloud_instance(item: Mapping[str, Any], account: str, region: str) -> CloudInstance:
     """Return one instance of DescribeInstances."""
     tags = tags_of(item)
     return CloudInstance(
         instance_id=tags[INSTANCE],
-        provider_id=provider_id(region, item["InstanceId"]),
+        provider_id=str(Place(account, region, item["InstanceId"])),
         state=state_of(item),
         launched_at_s=item["LaunchTime"].timestamp(),
         expires_at_s=_number(tags.get(EXPIRES, "")),

@@ -30,10 +30,9 @@ from providers.aws.instances import (
     EXPIRES,
     INSTANCE,
     TOKEN,
+    Place,
     cloud_instance,
     is_ours,
-    provider_id,
-    split_id,
     state_of,
     tags_of,
 )
@@ -47,7 +46,7 @@ _FILTER_VALUES = 200  # EC2 takes no more in one filter
 
 
 class AwsProvider:
-    """See `Provider`. Its ids are `REGION/EC2's id`.
+    """See `Provider`. Its ids are `ACCOUNT/REGION/EC2's id`.
 
     The lease is a tag that instances read from their metadata: renewing it needs no way to the
     node and no second service. What does not see it renewed turns itself off, which ends it.
@@ -101,6 +100,7 @@ class AwsProvider:
         """See `Provider.launch`."""
         order = self._order(offer, spec, token=token, join_token=join_token)
         region = order.pool.region
+        account = self._client.account(region)
         try:
             ec2_id = self._run(order) if order.pool.zone else self._fleets.launch(order)
         except ConflictError as error:
@@ -108,13 +108,13 @@ class AwsProvider:
             ec2_id = self._find(region, spec, token)
             if not ec2_id:
                 raise error from None
-        return provider_id(region, ec2_id)
+        return str(Place(account, region, ec2_id))
 
     def list_instances(self) -> Sequence[CloudInstance]:
         """See `Provider.list_instances`."""
         ours = [{"Name": f"tag:{CLUSTER}", "Values": [self._context.cluster_id]}]
         return [
-            cloud_instance(item, region)
+            cloud_instance(item, self._client.account(region), region)
             for region in sorted(self._regions)
             for item in self._described(region, ours)
         ]
@@ -254,16 +254,16 @@ class AwsProvider:
         ours may be touched, whatever id we were given. A region in trouble does not keep the
         others from being served.
         """
-        by_region: dict[str, list[str]] = {}
-        for region, ec2_id in map(split_id, sorted(provider_ids)):
-            if region:
-                by_region.setdefault(region, []).append(ec2_id)
-        self._regions |= by_region.keys()
+        by_region: dict[tuple[str, str], list[str]] = {}
+        for place in filter(None, map(Place.of, sorted(provider_ids))):
+            by_region.setdefault((place.account, place.region), []).append(place.ec2_id)
+        self._regions |= {region for _, region in by_region}
         is_found = False
         first: ProviderError | None = None
-        for region, ids in by_region.items():
+        for (account, region), ids in by_region.items():
             for start in range(0, len(ids), _FILTER_VALUES):
                 try:
+                    self._check_account(account, region)
                     items = self._mine(region, ids[start : start + _FILTER_VALUES])
                     is_found = is_found or bool(items)
                     act(region, items)
@@ -273,6 +273,17 @@ class AwsProvider:
             raise first
         if not is_found:
             raise self._not_found(provider_ids)
+
+    def _check_account(self, account: str, region: str) -> None:
+        """Raise unless the credentials are for the account: another one knows none of ours."""
+        given = self._client.account(region)
+        if given != account:
+            raise AuthError(
+                f"instances of this cluster are in AWS account {account}, and the credentials are "
+                f"for {given}; use those of {account} until its instances have ended",
+                provider=self.name,
+                code="OtherAccount",
+            )
 
     def _mine(self, region: str, ec2_ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
         """Return what EC2 shows of instances, as far as they are ours; unknown ids are none."""

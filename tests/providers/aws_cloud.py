@@ -15,6 +15,7 @@ from providers.aws.client import AwsClient
 from providers.aws.params import Params
 from tests.emulators.aws import ACCESS_KEY, IMAGE, SECRET_KEY, AwsEmulator, Controls
 
+ACCOUNT = "123456789012"
 ZONES = ("us-east-1a", "us-east-1b")
 TYPE = "g5.xlarge"
 POOL = {
@@ -94,11 +95,11 @@ class AwsCloud:
         self.controls.sell_out()
 
     def tags(self, provider_id: str) -> dict[str, str]:
-        return self.emulator.moto.tags(provider_id.partition("/")[2])
+        return self.emulator.moto.tags(provider_id.rpartition("/")[2])
 
     def machine(self, provider_id: str) -> Any:
         """Return an instance as moto holds it."""
-        return self.emulator.moto.find(provider_id.partition("/")[2])
+        return self.emulator.moto.find(provider_id.rpartition("/")[2])
 
 
 def set_environment(patch: pytest.MonkeyPatch) -> None:

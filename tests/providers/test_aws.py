@@ -159,7 +159,7 @@ def test_regions_are_listed_and_served_together(aws: AwsCloud) -> None:
 
     ids = [launch(provider, make_spec(aws), offer=offer) for offer in (east, west)]
 
-    assert [name.partition("/")[0] for name in ids] == ["us-east-1", "us-west-2"]
+    assert [name.split("/")[1] for name in ids] == ["us-east-1", "us-west-2"]
     assert set(live(provider)) == set(ids)
     provider.extend(ids, until_s=2e9)
     assert {item.expires_at_s for item in listed(provider).values()} == {2e9}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.core.errors import (
+    AuthError,
     CapacityError,
     InvalidRequestError,
     NotFoundError,
@@ -16,7 +17,7 @@ from hybrid.core.errors import (
 )
 from hybrid.core.models import CloudState
 from tests.emulators.aws import IMAGE
-from tests.providers.aws_cloud import POOL, AwsCloud
+from tests.providers.aws_cloud import ACCOUNT, POOL, AwsCloud
 from tests.providers.contract import end, launch, listed, live, make_spec
 
 pytestmark = pytest.mark.slow
@@ -102,7 +103,7 @@ def test_an_instance_of_another_owner_with_a_similar_tag_is_never_touched(aws: A
             MaxCount=1,
             TagSpecifications=[{"ResourceType": "instance", "Tags": items}],
         )
-        theirs.append(f"us-east-1/{answer['Instances'][0]['InstanceId']}")
+        theirs.append(f"{ACCOUNT}/us-east-1/{answer['Instances'][0]['InstanceId']}")
 
     assert listed(provider) == {}
     with pytest.raises(NotFoundError):
@@ -114,6 +115,24 @@ def test_an_instance_of_another_owner_with_a_similar_tag_is_never_touched(aws: A
 
     states = {name: aws.machine(name).state for name in [mine, *theirs]}
     assert states == {mine: "terminated"} | dict.fromkeys(theirs, "running")
+
+
+def test_what_another_account_does_not_know_is_not_gone(
+    aws: AwsCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Credentials of a wrong account must not free what still costs money in the right one."""
+    provider_id = launch(aws.provider(), make_spec(aws))
+    aws.controls.account = "999999999999"
+    aws.controls.forgotten.add(provider_id.rpartition("/")[2])
+    monkeypatch.setattr(aws.client, "_account", "")  # another process
+    provider = aws.provider()
+
+    with pytest.raises(AuthError, match=f"are in AWS account {ACCOUNT}"):
+        provider.terminate([provider_id])
+    with pytest.raises(AuthError):
+        provider.extend([provider_id], until_s=time.time() + 60)
+
+    assert listed(provider) == {}
 
 
 def test_an_account_serves_two_clusters(aws: AwsCloud) -> None:
@@ -196,7 +215,7 @@ def test_an_instance_that_ec2_forgot_is_not_found(aws: AwsCloud) -> None:
     provider = aws.provider()
     provider_id = launch(provider, make_spec(aws))
     end(provider, provider_id)
-    aws.controls.forgotten.add(provider_id.partition("/")[2])
+    aws.controls.forgotten.add(provider_id.rpartition("/")[2])
 
     with pytest.raises(NotFoundError):
         provider.terminate([provider_id])
@@ -241,7 +260,7 @@ def test_an_instance_deleted_by_hand_is_gone(aws: AwsCloud) -> None:
 def test_a_stopped_instance_is_no_node_and_still_costs(aws: AwsCloud) -> None:
     provider = aws.provider()
     provider_id = launch(provider, make_spec(aws))
-    aws.emulator.moto.stop(provider_id.partition("/")[2])
+    aws.emulator.moto.stop(provider_id.rpartition("/")[2])
 
     item = listed(provider)[provider_id]
     assert item.state is CloudState.STOPPING
@@ -255,7 +274,7 @@ def test_a_spot_instance_taken_back_says_so(aws: AwsCloud) -> None:
     provider = aws.provider()
     provider_id = launch(provider, make_spec(aws))
 
-    aws.emulator.moto.take_back(provider_id.partition("/")[2])
+    aws.emulator.moto.take_back(provider_id.rpartition("/")[2])
 
     item = listed(provider)[provider_id]
     assert item.state is CloudState.GONE

@@ -18,7 +18,7 @@ from hybrid.core.models import LaunchSpec
 from hybrid.node.orders import Role, parse
 from providers.aws.userdata import LIMIT_BYTES, SHUTDOWN_AFTER_S, user_data
 from tests.node.box import wait_until
-from tests.providers.aws_cloud import AwsCloud
+from tests.providers.aws_cloud import ACCOUNT, AwsCloud
 from tests.providers.contract import launch, make_spec
 
 SHAPE = {"CPU": 96, "GPU": 8, "memory": 600 * 2**30, "accelerator_type:A100": 1}
@@ -159,7 +159,7 @@ def test_a_script_is_the_same_again() -> None:
 
 @pytest.fixture
 def ec2_id(aws: AwsCloud) -> str:
-    return launch(aws.provider(), make_spec(aws)).partition("/")[2]
+    return launch(aws.provider(), make_spec(aws)).rpartition("/")[2]
 
 
 def prepared(aws: AwsCloud, ec2_id: str, tmp_path: Path, *, lease_s: float = 600.0) -> Path:
@@ -174,7 +174,7 @@ def test_a_renewed_lease_reaches_the_node(aws: AwsCloud, ec2_id: str, tmp_path: 
     until_s = time.time() + 7200
 
     with watching(folder, tmp_path / "bin"):
-        aws.provider().extend([f"us-east-1/{ec2_id}"], until_s=until_s)
+        aws.provider().extend([f"{ACCOUNT}/us-east-1/{ec2_id}"], until_s=until_s)
 
         wait_until(lambda: (folder / "lease").read_text() == f"{until_s:.0f}", "the lease")
 
@@ -187,7 +187,7 @@ def test_a_machine_whose_lease_is_over_turns_itself_off(
 ) -> None:
     folder = prepared(aws, ec2_id, tmp_path)
     past_s = time.time() - SHUTDOWN_AFTER_S - 5
-    aws.provider().extend([f"us-east-1/{ec2_id}"], until_s=past_s)
+    aws.provider().extend([f"{ACCOUNT}/us-east-1/{ec2_id}"], until_s=past_s)
 
     with watching(folder, tmp_path / "bin"):
         wait_until((tmp_path / "bin" / "shutdown.called").exists, "the shutdown")

@@ -59,6 +59,7 @@ class Controls:
 
     Attributes:
         secrets: Secret by access key.
+        account: Number of the account that all credentials are for.
         session_token: What temporary credentials must bring; `""` for none.
         allowed: Actions that the caller may take, such as `ec2:RunInstances`; `None` for all.
         clock_skew_s: How far the server's clock is ahead of ours.
@@ -75,6 +76,7 @@ class Controls:
     """
 
     secrets: dict[str, str] = field(default_factory=lambda: {ACCESS_KEY: SECRET_KEY})
+    account: str = "123456789012"
     session_token: str = ""
     allowed: set[str] | None = None
     clock_skew_s: float = 0.0

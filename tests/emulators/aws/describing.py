@@ -113,6 +113,16 @@ class Describer:
         body = f"<spotPriceHistorySet>{items}</spotPriceHistorySet><nextToken></nextToken>"
         return _xml("DescribeSpotPriceHistory", body)
 
+    def identity(self, _: Request) -> Answer:
+        """Answer STS's GetCallerIdentity."""
+        text = (
+            f'{_HEAD}<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">'
+            f"<GetCallerIdentityResult><Account>{self.controls.account}</Account>"
+            f"<UserId>AIDA</UserId><Arn>arn:aws:iam::{self.controls.account}:user/burst</Arn>"
+            "</GetCallerIdentityResult></GetCallerIdentityResponse>"
+        )
+        return Answer(200, "text/xml", text.encode())
+
     def parameter(self, request: Request) -> Answer:
         """Answer SSM's GetParameter."""
         name = json.loads(request.body)["Name"]

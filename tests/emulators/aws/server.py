@@ -166,7 +166,8 @@ class AwsEmulator:
                 now_s=time.time() + self.controls.clock_skew_s,
                 token=self.controls.session_token,
             )
-        if refusal is None and self.controls.allowed is not None:
+        # Nobody needs a permission to ask who he is.
+        if refusal is None and self.controls.allowed is not None and request.service != "sts":
             refusal = permission_problem(request, self.controls.allowed)
         return refusal or self._faulty(request)
 
@@ -202,6 +203,7 @@ class AwsEmulator:
             "DescribeInstances": self._describer.instances,
             "DescribeImages": self._describer.images,
             "DescribeSpotPriceHistory": self._describer.spot_prices,
+            "GetCallerIdentity": self._describer.identity,
             "GetParameter": self._describer.parameter,
             "TerminateInstances": self._terminate,
             "CreateTags": self._known,
