@@ -12,6 +12,7 @@ from hybrid.adapters import catalog
 from hybrid.adapters.clock import SystemClock
 from hybrid.core.ports import ProviderContext
 from hybrid.settings import json_schema, load, packaged
+from hybrid.settings.advice import unready_clouds
 from hybrid.settings.document import read
 from hybrid.settings.scalars import resolve
 
@@ -20,11 +21,11 @@ ENV = {"HOME": "/h"}
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
-def test_a_config_loads_without_a_warning(file: Path) -> None:
+def test_a_config_loads_without_a_warning_but_that_its_cloud_is_not_ready(file: Path) -> None:
     settings = load(file, ENV)
 
     assert settings.name == file.stem
-    assert settings.warnings() == ()
+    assert settings.warnings() == tuple(unready_clouds(settings))
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)

@@ -19,6 +19,7 @@ def advise(settings: Settings) -> Iterator[str]:
         )
     if not settings.onprem.hosts and settings.clouds is None:
         yield "there are no onprem.hosts and no clouds: only the head can run work"
+    yield from unready_clouds(settings)
     yield from _about_money(settings)
     lease = settings.lease
     if settings.clouds and lease.renew_s > lease.length_s / 2:
@@ -32,6 +33,25 @@ def advise(settings: Settings) -> Iterator[str]:
             f"controller.host is {host}: the API can be reached from other machines, and what it "
             "says is not encrypted"
         )
+
+
+def unready_clouds(settings: Settings) -> Iterator[str]:
+    """Yield one sentence for each cloud whose machines could not join: they would only cost.
+
+    The head and the controller listen on this machine only in this version. An account that
+    names a server of its own (an emulator's) is let through: nothing is rented there.
+    """
+    names = dict.fromkeys(p.provider for p in (settings.clouds.pools if settings.clouds else ()))
+    for name in names:
+        account = settings.providers.get(name, {})
+        is_emulated = any("endpoint" in key for key in account)
+        if name != "local" and not is_emulated:
+            yield (
+                f"machines of {name} cannot join yet: in this version the head is reached from this "
+                f"machine only, so they would cost money and be returned unused. `hybrid up` "
+                f"refuses; try it with infra: local, or with an emulator "
+                f"(docs/fidelity.md)"
+            )
 
 
 def _about_money(settings: Settings) -> Iterator[str]:

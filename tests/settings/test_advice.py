@@ -52,3 +52,19 @@ def test_what_is_probably_not_meant_is_said(tmp_path: Path, text: str, warning: 
 
     assert len(found) == 1
     assert warning in found[0]
+
+
+def test_a_cloud_whose_machines_could_not_join_is_said_to_cost_for_nothing(tmp_path: Path) -> None:
+    text = f"name: a\n{HOSTS}{CLOUD.replace('infra: local', 'infra: tide/north')}"
+
+    [warning] = load_text(tmp_path, text).warnings()
+
+    assert "machines of tide cannot join yet" in warning
+    assert "`hybrid up` refuses" in warning
+
+
+def test_an_emulated_cloud_is_no_warning(tmp_path: Path) -> None:
+    text = f"name: a\n{HOSTS}{CLOUD.replace('infra: local', 'infra: tide/north')}"
+    text += "providers: {tide: {endpoint_url: 'http://127.0.0.1:1'}}\n"
+
+    assert load_text(tmp_path, text).warnings() == ()
