@@ -47,10 +47,9 @@ def unready_clouds(settings: Settings) -> Iterator[str]:
         is_emulated = any("endpoint" in key for key in account)
         if name != "local" and not is_emulated:
             yield (
-                f"machines of {name} cannot join yet: in this version the head is reached from this "
-                f"machine only, so they would cost money and be returned unused. `hybrid up` "
-                f"refuses; try it with infra: local, or with an emulator "
-                f"(docs/fidelity.md)"
+                f"machines of {name} cannot join yet: in this version the head is reached from "
+                f"this machine only, so they would cost money and be returned unused. `hybrid up` "
+                f"refuses; try it with infra: local, or with an emulator (docs/fidelity.md)"
             )
 
 
