@@ -139,6 +139,19 @@ def test_one_look_gives_the_fact_it_should(
     assert (found[0] if found else None) is expected
 
 
+@pytest.mark.parametrize(
+    ("cloud", "words"),
+    [
+        (make_cloud(C.GONE), "the cloud says it is gone"),
+        (make_cloud(C.GONE, problem="reclaimed"), "reclaimed"),
+    ],
+)
+def test_the_clouds_own_words_for_an_end_are_kept(cloud: CloudInstance, words: str) -> None:
+    found = classify(make_instance(), seen(cloud), now_s=NOW_S, patience=PATIENCE)
+
+    assert found == (F.GONE, words)
+
+
 # --- missing is not dead (reliability 7) ----------------------------------------------------
 
 

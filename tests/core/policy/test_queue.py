@@ -144,6 +144,27 @@ def test_of_equal_gangs_the_one_that_waits_longest_comes_first() -> None:
     assert [u.gang.gang_id for u in queue.unmet if u.gang] == ["a", "c"]
 
 
+@pytest.mark.parametrize(
+    "demands",
+    [
+        pytest.param((make_demand(3, 2), make_demand(2, 3)), id="as-launched-is-better"),
+        pytest.param(
+            (make_demand(4, 1, waiting_s=301), make_demand(8, 1)), id="best-fit-is-better"
+        ),
+    ],
+)
+def test_the_better_way_onto_coming_nodes_is_taken(demands: tuple[Any, ...]) -> None:
+    booting = (
+        make_instance("i-1", S.BOOTING, offer=make_offer("big", 8), age_s=20.0),
+        make_instance("i-2", S.BOOTING, offer=OFFER, age_s=10.0),
+    )
+
+    queue = make_queue(demands=demands, instances=booting[::-1])
+
+    assert queue.unmet == ()
+    assert met_count(queue) == (0, sum(d.count for d in demands))
+
+
 # --- what may be rented ---------------------------------------------------------------------
 
 

@@ -288,6 +288,10 @@ FOR_EVER = {
         False,
     ),
     "sold-out-is-not-for-ever": ({"demands": (late(),), "offers": (make_offer(stock=0),)}, False),
+    "one-of-two-offers-could": (
+        {"demands": (late(),), "offers": (make_offer(max_count=0), make_offer("b", stock=0))},
+        False,
+    ),
     "a-gang-wider-than-its-pool": (
         {"gangs": (late_gang(late(4), late(4)),), "offers": (make_offer(max_count=1),)},
         True,

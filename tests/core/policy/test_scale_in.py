@@ -217,6 +217,8 @@ def test_no_more_work_comes_home_than_home_can_hold() -> None:
     )
 
     assert leaving(made) == ["i-1", "i-3"]
+    both = plan(busy("i-1"), busy("i-2"), nodes=(make_node("h", 8),), params=COME_HOME)
+    assert leaving(both) == ["i-1", "i-2"]
 
 
 def test_work_comes_home_only_with_every_resource_it_uses() -> None:

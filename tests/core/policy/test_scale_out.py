@@ -376,6 +376,7 @@ def test_the_reason_of_a_launch_for_a_gang_says_how_many_take_it(
 
     assert made.actions[0].reason.message.startswith(f"a gang for {4 * bundles} GPU (anywhere)")
     assert expected in made.actions[0].reason.message
+    assert made.actions[0].reason.facts["takes_count"] == 1
 
 
 @pytest.mark.parametrize(("since_s", "expected_s"), [(0.0, NOW_S), (NOW_S - 77.0, 77.0)])
