@@ -116,6 +116,7 @@ def test_the_tick_part_measures_what_it_says() -> None:
     assert list(found) == [
         "decide_ms",
         "tick_ms",
+        "view_ms",
         "decide_launching_ms",
         "tick_launching_ms",
         "decide_gangs_ms",

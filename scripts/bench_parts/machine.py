@@ -33,6 +33,7 @@ def facts() -> dict[str, object]:
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
             "kernel": platform.release(),
             "load_before": load(),
+            "contention_before": contention(),
         },
         "python": platform.python_version(),
         "ray": version("ray"),
@@ -42,6 +43,20 @@ def facts() -> dict[str, object]:
 def load() -> list[float]:
     """Return how many processes wanted a processor over the last 1, 5 and 15 minutes."""
     return [round(value, 2) for value in os.getloadavg()]
+
+
+def contention(*, runs: int = 25) -> float:
+    """Return wall time over processor time of some work: 1 on a quiet machine.
+
+    With 2, wall times are about twice what they would be alone.
+    """
+    cpu_s = wall_s = 0.0
+    for _ in range(runs):
+        cpu, wall = time.process_time(), time.perf_counter()
+        sum(range(1_000_000))
+        wall_s += time.perf_counter() - wall
+        cpu_s += time.process_time() - cpu
+    return round(wall_s / cpu_s, 2)
 
 
 def _git(*words: str) -> str:

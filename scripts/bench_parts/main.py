@@ -65,7 +65,11 @@ def main(words: Sequence[str]) -> int:
         _on_cluster(done, shared)
     if "quickstart" in chosen:
         done.add("quickstart", quickstart.measure)
-    facts |= {"took_s": round(time.monotonic() - started_s), "load_after": machine.load()}
+    facts |= {
+        "took_s": round(time.monotonic() - started_s),
+        "load_after": machine.load(),
+        "contention_after": machine.contention(),
+    }
     print(json.dumps(document(done.figures, done.failures, facts), indent=2))
     return 1 if done.failures else 0
 

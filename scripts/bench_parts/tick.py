@@ -56,6 +56,8 @@ def figures(size: Size, *, runs: int) -> Iterator[Figure]:
         with _world(size, room) as world:
             yield _decide(world, size, f"decide{name}_ms", words, runs, target=_DECIDE_MS)
             yield _tick(world, size, f"tick{name}_ms", words, runs)
+            if not room:
+                yield _view(world, size, runs)
     size = replace(size, gangs=max(1, size.shapes // 3))
     with _world(size, 0) as world:
         words = f"all caps are reached, and {size.gangs} gangs of eight bundles wait too"
@@ -106,6 +108,21 @@ def _tick(world: World, size: Size, name: str, words: str, runs: int) -> Figure:
         unit="ms",
         target=_TICK_MS,
         details={**times.details(), "events_per_tick": round(written / (runs + 1), 1)},
+    )
+
+
+def _view(world: World, size: Size, runs: int) -> Figure:
+    def look() -> None:
+        world.desk.publish()
+        world.desk.status().model_dump_json()
+
+    times = timed(look, runs=runs)
+    return Figure(
+        name="view_ms",
+        what=f"making the answer to `hybrid status` with {_words(size)}; median",
+        value=times.median_ms,
+        unit="ms",
+        details=times.details(),
     )
 
 
