@@ -12,8 +12,6 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from hybrid.core.errors import (
@@ -25,44 +23,12 @@ from hybrid.core.errors import (
 )
 from providers.gcp.errors import Failure, error, kind_of
 from providers.gcp.naming import Place
+from providers.gcp.resources import Machine, Operation, machine_of, operation_of
 
 _PAGE = 500  # the largest that Google gives
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _PLACE_ONLY = re.compile(r"'projects/[^/']+(/zones/[^/']+)?'")
 _INCOMPLETE = ("UNREACHABLE", "PARTIAL_SUCCESS")
-
-
-@dataclass(frozen=True)
-class Operation:
-    """Work that Google accepted.
-
-    Attributes:
-        failures: Why it came to nothing; empty while it runs and when it worked.
-    """
-
-    project: str
-    zone: str
-    name: str
-    is_done: bool
-    failures: tuple[Failure, ...] = ()
-
-
-@dataclass(frozen=True)
-class Machine:
-    """An instance as Google shows it.
-
-    Attributes:
-        ends_at_s: When Google deletes it by itself.
-    """
-
-    place: Place
-    status: str
-    status_message: str
-    labels: Mapping[str, str]
-    metadata: Mapping[str, str]
-    metadata_fingerprint: str
-    created_at_s: float
-    ends_at_s: float | None
 
 
 class Client:
@@ -94,7 +60,7 @@ class Client:
                 },
                 **self._options(),
             )
-            return _operation(place, operation)
+            return operation_of(place, operation)
 
     def get(self, place: Place) -> Machine:
         """Return an instance, also one that lists lack yet. `NotFoundError`: there is none."""
@@ -102,7 +68,7 @@ class Client:
             instance = self._client("InstancesClient").get(
                 request=self._named(place), **self._options()
             )
-            return _machine(instance)
+            return machine_of(instance)
 
     def list_labelled(self, key: str, value: str) -> list[Machine]:
         """Return all instances with a label, of all zones and pages.
@@ -127,7 +93,7 @@ class Client:
             operation = self._client("InstancesClient").delete_unary(
                 request=self._named(place), **self._options()
             )
-            return _operation(place, operation)
+            return operation_of(place, operation)
 
     def set_metadata(self, place: Place, content: Mapping[str, object]) -> Operation:
         """Replace an instance's metadata, if it is still what `content`'s fingerprint says."""
@@ -141,7 +107,7 @@ class Client:
                 },
                 **self._options(),
             )
-            return _operation(place, operation)
+            return operation_of(place, operation)
 
     def wait(self, operation: Operation, *, limit_s: float) -> Operation:
         """Return the operation when it is done, or as it was when `limit_s` is over."""
@@ -168,7 +134,7 @@ class Client:
                 },
                 **self._options(timeout_s),
             )
-            return _operation(operation, answer)
+            return operation_of(operation, answer)
 
     # --- the SDK --------------------------------------------------------------------------
 
@@ -248,7 +214,7 @@ class Client:
             if content.warning.code in _INCOMPLETE:
                 missing.append(scope)
             for instance in content.instances:
-                yield _machine(instance)
+                yield machine_of(instance)
         if missing:
             failure = Failure("UNREACHABLE", f"the list lacks {', '.join(missing)}")
             raise error(TransientError, failure, provider=self.provider, doing="list instances")
@@ -263,52 +229,3 @@ def _failure(err: Any) -> Failure:
     details = [item for item in err.errors or () if isinstance(item, Mapping)]
     reasons = [str(item["reason"]) for item in details if item.get("reason")]
     return Failure(next(iter(reasons), ""), str(err.message), int(err.code or 0))
-
-
-def _operation(where: Place | Operation, answer: Any) -> Operation:
-    status = int(answer.http_error_status_code)
-    failures = tuple(Failure(e.code, e.message, status) for e in answer.error.errors)
-    if not failures and status:
-        failures = (Failure("", answer.http_error_message, status),)
-    return Operation(
-        project=where.project,
-        zone=where.zone,
-        name=answer.name,
-        is_done=answer.status == type(answer).Status.DONE,
-        failures=failures,
-    )
-
-
-def _machine(instance: Any) -> Machine:
-    created_at_s = _at_s(instance.creation_timestamp)
-    return Machine(
-        place=_place(instance.self_link),
-        status=instance.status,
-        status_message=instance.status_message,
-        labels=dict(instance.labels),
-        metadata={item.key: item.value for item in instance.metadata.items},
-        metadata_fingerprint=instance.metadata.fingerprint,
-        created_at_s=created_at_s,
-        ends_at_s=_ends_at_s(instance, created_at_s),
-    )
-
-
-def _place(link: str) -> Place:
-    """Return where an instance is. Raises `ValueError`."""
-    place = Place.of("projects/" + link.partition("/projects/")[2])
-    if place is None:
-        raise ValueError(f"{link!r} is not the address of an instance")
-    return place
-
-
-def _ends_at_s(instance: Any, created_at_s: float) -> float | None:
-    stamp = instance.resource_status.scheduling.termination_timestamp
-    life_s = int(instance.scheduling.max_run_duration.seconds)
-    if stamp:
-        return _at_s(stamp)
-    return created_at_s + life_s if life_s else None
-
-
-def _at_s(stamp: str) -> float:
-    """Return the instant of an RFC 3339 text. Raises `ValueError`."""
-    return datetime.fromisoformat(stamp).timestamp()

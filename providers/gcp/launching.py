@@ -24,9 +24,10 @@ from hybrid.core.errors import (
 )
 from hybrid.core.models import LaunchSpec
 from hybrid.core.ports import Clock
-from providers.gcp.client import Client, Operation
+from providers.gcp.client import Client
 from providers.gcp.errors import Failure, error, kind_of
 from providers.gcp.naming import TOKEN_LABEL, Place, owned_instance_id, token_mark
+from providers.gcp.resources import Operation
 
 # Never change this: the same token must give the same request id for ever.
 _NAMESPACE = uuid.UUID("6f1d5c1e-7d3b-4d0e-9a6b-2f0f4a9c5b11")

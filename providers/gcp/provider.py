@@ -11,7 +11,7 @@ from hybrid.core.catalog import Terms
 from hybrid.core.errors import InvalidRequestError, NotFoundError, ProviderError, TransientError
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
 from hybrid.core.ports import ProviderContext
-from providers.gcp.client import Client, Machine, Operation
+from providers.gcp.client import Client
 from providers.gcp.errors import translated
 from providers.gcp.launching import Launcher, wait
 from providers.gcp.machines import Knowledge
@@ -26,6 +26,7 @@ from providers.gcp.naming import (
 from providers.gcp.offers import offer_of
 from providers.gcp.params import Params, Pool
 from providers.gcp.request import Json, instance_body, metadata
+from providers.gcp.resources import Machine, Operation
 from providers.gcp.userdata import EXPIRY_KEY, expiry_text, startup_script
 
 # https://cloud.google.com/compute/docs/instances/instance-lifecycle
