@@ -183,8 +183,9 @@ def _farewell(runner: Runner, outcome: Outcome, base: LocalBase, ledger: Ledger)
             f"over. `hybrid up` takes over again, `hybrid down` ends everything"
         )
         return EXIT_OK
-    if runner.loop.left_behind:
-        _say(f"Error: not everything could be ended: {'; '.join(runner.loop.left_behind)}")
+    left = [*runner.loop.left_behind, *base.stop_removed()]
+    if left:
+        _say(f"Error: not everything could be ended: {'; '.join(left)}")
         return EXIT_FAILED
     base.clean()
     return EXIT_OK

@@ -60,8 +60,7 @@ class LocalBase:
             raise ConfigError(str(error)) from error
         # The head's ports are known from here on, though it does not answer yet.
         self._look()
-        with suppress(FleetError):
-            self.fleet.leave_removed()
+        self.stop_removed()
         for host in self.fleet.hosts():
             with suppress(FleetError):  # the loop says so and tries again
                 self.fleet.join(host)
@@ -74,14 +73,22 @@ class LocalBase:
                 self.fleet.leave(name)
             except FleetError as error:
                 left.append(str(error))
-        for end in (self.fleet.leave_removed, self.head.stop):
-            try:
-                end()
-            except FleetError as error:
-                left.append(str(error))
+        left += self.stop_removed()
+        try:
+            self.head.stop()
+        except FleetError as error:
+            left.append(str(error))
         if not left:
             self.clean()
         return left
+
+    def stop_removed(self) -> list[str]:
+        """End hosts that the configuration no longer has; return what could not be ended."""
+        try:
+            self.fleet.leave_removed()
+        except FleetError as error:
+            return [str(error)]
+        return []
 
     def _look(self) -> None:
         """Find out where the head is, and plan the hosts accordingly."""

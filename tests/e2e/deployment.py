@@ -33,6 +33,7 @@ from hybrid.node.processes import environment, find, find_all, send
 
 ROOT = Path(__file__).parents[2]
 WORK = Path(__file__).parent / "work"
+HYBRID = str(Path(sys.executable).parent / "hybrid")
 NAME = "e2e"
 LIMIT_S = 150.0
 """How long anything is waited for. Generous: other tests may use the same processors."""
@@ -93,6 +94,7 @@ class Deployment:
         self.state_dir = state_dir or self.folder / "home" / NAME
         self.gate = self.folder / "gate"
         self.gate.mkdir()
+        self.work = WORK
         self.client = hybrid.Client(cluster=str(self.state_dir))
         self._tags: set[str] = set()
         self._ray_dirs: set[Path] = set()
@@ -122,7 +124,7 @@ class Deployment:
 
     def start(self, *words: str, program: Sequence[str] = (), **options: Any) -> Command:
         """Start `hybrid WORDS` without waiting for it."""
-        command = [*(program or [str(Path(sys.executable).parent / "hybrid")]), *words]
+        command = [*(program or [HYBRID]), *words]
         process = subprocess.Popen(
             command,
             env=self.env,
