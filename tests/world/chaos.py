@@ -18,8 +18,9 @@ from hybrid.core.errors import (
 )
 from hybrid.core.models import InstanceState, JobSpec, JobState
 from hybrid.core.ports import Mode
-from tests.world.history import fault_of
+from tests.world.history import fault_of, tell
 from tests.world.ledgers import fast_folder
+from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
 from tests.world.ray import all_done
 from tests.world.trace import Crash, Point
@@ -44,13 +45,16 @@ class Chaos:
 
     Attributes:
         log: What was done to the world, for the message of a failed test.
+        told: All that the ledger says in the end.
         deaths: Machines and nodes that died by themselves: their work may die with them.
     """
 
     seed: int
     step_count: int = 120
+    is_on_disk: bool = False
     log: list[str] = field(default_factory=list)
     deaths: int = 0
+    told: object = None
 
     def run(self) -> World:
         """Play the history; raise `AssertionError` when a promise is broken."""
@@ -58,12 +62,19 @@ class Chaos:
             try:
                 return self._run(folder)
             except AssertionError as error:
-                raise AssertionError(f"seed {self.seed}: {error}\n" + "\n".join(self.log)) from error
+                raise AssertionError(
+                    f"seed {self.seed}: {error}\n" + "\n".join(self.log)
+                ) from error
 
     def _run(self, folder: Path) -> World:
         self.rng = random.Random(self.seed)
         self.world = world = World(
-            folder, params=quick_params(), offers=list(two_clouds()), step_s=STEP_S, may_fail=True
+            folder,
+            params=quick_params(),
+            offers=list(two_clouds()),
+            step_s=STEP_S,
+            may_fail=True,
+            store=None if self.is_on_disk else MemoryStore(),
         )
         for cloud in world.clouds.values():
             cloud.boot_s, cloud.list_lag_s = 10.0, 30.0
@@ -81,6 +92,7 @@ class Chaos:
             assert sum(t.deaths for t in tasks) == len(world.ray.killed_busy) == 0
         assert all(job.state.is_ended for job in world.ledger.jobs())
         assert all(count == 1 for count in world.jobs.starts.values()), "a job started twice"
+        self.told = tell(world)
         world.ledger.close()
         return world
 

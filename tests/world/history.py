@@ -8,8 +8,9 @@ from pathlib import Path
 
 from hybrid.control.params import ControlParams
 from hybrid.core.errors import ClusterError, LedgerError, TransientError
-from hybrid.core.models import Offer
+from hybrid.core.models import Event, Offer
 from tests.world.ledgers import fast_folder
+from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
 from tests.world.trace import Crash, Point
 from tests.world.world import World, make_offer
@@ -32,6 +33,7 @@ class Story:
         task_s: How long each task runs.
         settle_s: How long it may take to be quiet, after a crash too.
         max_nodes: More machines than this were never needed.
+        is_on_disk: The ledger is a real file; otherwise it is in memory, and much faster.
         late_count: Tasks that come right after a crash, when nobody looks.
     """
 
@@ -44,12 +46,18 @@ class Story:
     settle_s: float = 600.0
     max_nodes: int = 2
     may_lose_work: bool = False
+    is_on_disk: bool = False
     late_count: int = 0
 
     def make(self, folder: Path) -> World:
         """Return a world at the start of the story."""
         world = World(
-            folder, params=self.params(), offers=list(self.offers), step_s=STEP_S, host_count=1
+            folder,
+            params=self.params(),
+            offers=list(self.offers),
+            step_s=STEP_S,
+            host_count=1,
+            store=None if self.is_on_disk else MemoryStore(),
         )
         for cloud in world.clouds.values():
             cloud.boot_s = 10.0
@@ -176,3 +184,21 @@ def check_end(story: Story, world: World) -> None:
         for m in world.machines()
     )
     assert used >= lived - 1e-6, "less was booked than the machines cost"
+
+
+def tell(world: World) -> object:
+    """Return all that a ledger says, apart from its own id."""
+    ledger = world.ledger
+    return (
+        [row.model_copy(update={"spec": None, "token": ""}) for row in ledger.instances()],
+        [_bare(e) for e in ledger.events(limit=100_000)],
+        ledger.spends(),
+        ledger.failures(),
+        ledger.jobs(),
+        ledger.mode(),
+        dict(ledger.job_counts()),
+    )
+
+
+def _bare(event: Event) -> Event:
+    return event.model_copy(update={"facts": {}})

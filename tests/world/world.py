@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from hybrid.adapters.ledger import SqlLedger
 from hybrid.control.act import Actor
 from hybrid.control.base import Base
 from hybrid.control.book import Book
@@ -26,12 +25,14 @@ from hybrid.core.errors import FencedError, HybridError, LedgerError
 from hybrid.core.lifecycle import Deadlines
 from hybrid.core.models import Caps, Instance, InstanceState, LaunchSpec, Offer
 from hybrid.core.policy.params import PolicyParams
+from hybrid.core.ports import Ledger
 from hybrid.core.views import ClusterInfo
 from hybrid.jobs.dispatch import Dispatcher
 from tests.world.base import SimFleet, SimHead, SimJobLogs, SimJobs, SimPackages
 from tests.world.clock import VirtualClock
 from tests.world.cloud import Machine, SimCloud
 from tests.world.ledgers import open_world_ledger
+from tests.world.memory import MemoryLedger, MemoryStore
 from tests.world.ray import SimNode, SimRay
 from tests.world.trace import Tracer
 
@@ -88,7 +89,7 @@ class DirectMailbox(Mailbox):
 class Controller:
     """One controller process."""
 
-    ledger: SqlLedger
+    ledger: Ledger
     loop: Loop
     desk: Desk
 
@@ -98,6 +99,7 @@ class World:
     """One cluster, its clouds and its controller, which can crash and come back.
 
     Attributes:
+        store: A ledger in memory instead of the real one in `folder`.
         tracer: Numbers every call the controller makes.
         jump_before: By how much the wall clock is set before which tick.
         removed: Providers that are no longer in the configuration at the next boot.
@@ -113,6 +115,7 @@ class World:
     clock: VirtualClock = field(default_factory=VirtualClock)
     host_count: int = 2
     step_s: float = 1.0
+    store: MemoryStore | None = None
     tracer: Tracer = field(default_factory=Tracer)
     jump_before: dict[int, float] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
@@ -153,7 +156,7 @@ class World:
         return self.controllers[-1].desk
 
     @property
-    def ledger(self) -> SqlLedger:
+    def ledger(self) -> Ledger:
         return self.controllers[-1].ledger
 
     def boot(self, *, is_last_alive: bool = False) -> Controller:
@@ -164,14 +167,19 @@ class World:
         """
         if self.controllers and not is_last_alive:
             self.ledger.close()
-        ledger = open_world_ledger(self.folder)
+        ledger = self._open_ledger()
         controller = self._make(ledger)
         self.controllers.append(controller)
         controller.loop.book.ledger.acquire("test", now_s=self.clock.now_s())
         controller.loop.start()
         return controller
 
-    def _make(self, ledger: SqlLedger) -> Controller:
+    def _open_ledger(self) -> Ledger:
+        if self.store is not None:
+            return MemoryLedger(self.store)
+        return open_world_ledger(self.folder)
+
+    def _make(self, ledger: Ledger) -> Controller:
         owner = len(self.controllers)
         traced = self.tracer.wrap(ledger, "ledger", owner=owner)
         ray = self.tracer.wrap(self.ray, "ray", owner=owner)
