@@ -85,6 +85,7 @@ class Chaos:
         tasks = world.ray.tasks
         world.run(2500, until=all_done(tasks))
         world.run(2500, until=world.is_quiet)
+        world.run(10)
         self._end_jobs()
         world.run(10)
         world.assert_nothing_left()
