@@ -11,6 +11,7 @@ import platform
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -219,7 +220,8 @@ def _check_clouds(settings: Settings) -> None:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - the starter reads the last line
+    with suppress(OSError):  # the log's disk may be full
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - the starter reads the last line
 
 
 if __name__ == "__main__":

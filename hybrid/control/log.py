@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
+from contextlib import suppress
+from typing import TextIO
 
 import structlog
 
@@ -22,9 +25,25 @@ def configure(*, is_pretty: bool) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(_Lossy(sys.stderr)),
         cache_logger_on_first_use=True,
     )
+
+
+class _Lossy(io.TextIOBase, TextIO):
+    """Drops what cannot be written: a full disk must cost lines of the log, not the controller."""
+
+    def __init__(self, to: TextIO) -> None:
+        self._to = to
+
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            self._to.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._to.flush()
 
 
 def get(name: str) -> structlog.typing.FilteringBoundLogger:

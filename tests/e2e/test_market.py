@@ -1,4 +1,4 @@
-"""Offers that cannot be had, and work that nothing can hold: nothing is rented, and it is said why."""
+"""Offers that cannot be had, and work that nothing can hold: nothing is rented, and why is said."""
 
 from __future__ import annotations
 
