@@ -32,6 +32,7 @@ def tagged_processes(state_dir: Path) -> list[int]:
 
 
 def main() -> int:
+    """Look, say what is left, and return 1 if anything is."""
     state_dir = Path(sys.argv[1]).resolve()
     ledger = open_ledger(sqlite_url(state_dir / "ledger.db"))
     rows = ledger.instances()

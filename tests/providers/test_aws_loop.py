@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.adapters.ledger import SqlLedger
 from hybrid.core.models import CloudInstance, InstanceState, LaunchSpec, Offer
+from hybrid.core.ports import Ledger
 from providers.aws import AwsProvider
 from providers.aws.userdata import SHUTDOWN_AFTER_S
 from tests.providers.aws_cloud import POOL, ZONES, AwsCloud
@@ -114,7 +114,7 @@ class AwsWorld(World):
     aws: AwsCloud | None = None
     rented: AwsInWorld | None = None
 
-    def _make(self, ledger: SqlLedger) -> Controller:
+    def _make(self, ledger: Ledger) -> Controller:
         assert self.aws is not None
         if self.rented is None:
             self.rented = AwsInWorld(self.aws, self.clock)

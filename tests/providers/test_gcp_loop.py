@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.adapters.ledger import SqlLedger
 from hybrid.core.models import CloudInstance, InstanceState, LaunchSpec, Offer
-from hybrid.core.ports import ProviderContext
+from hybrid.core.ports import Ledger, ProviderContext
 from providers.gcp import GcpProvider, make
 from tests.emulators.gcp import PROJECT
 from tests.providers.gcp_cloud import POOL, TYPE, ZONE, GcpCloud, gcp_cloud
@@ -110,7 +109,7 @@ class GcpWorld(World):
     gcp: GcpCloud | None = None
     rented: GcpInWorld | None = None
 
-    def _make(self, ledger: SqlLedger) -> Controller:
+    def _make(self, ledger: Ledger) -> Controller:
         assert self.gcp is not None
         if self.rented is None:
             self.rented = GcpInWorld(self.gcp, self.clock)
