@@ -228,6 +228,20 @@ def test_a_token_that_made_something_we_cannot_see_is_a_conflict(aws: AwsCloud) 
     assert launch(aws.provider(), spec) in live(aws.provider())
 
 
+def test_of_two_attempts_the_one_of_the_token_is_found(aws: AwsCloud) -> None:
+    spec = make_spec(aws)
+    first = launch(aws.provider(), spec, token="one")
+    again = spec.model_copy(update={"attempt": 2})
+    with pytest.raises(TransientError):
+        launch(aws.lose_next_answer(), again, token="two")
+    aws.regions["us-east-1"]["disk"] = "500GB"
+
+    second = launch(aws.provider(), again, token="two")
+
+    assert second != first
+    assert launch(aws.provider(), spec, token="one") == first
+
+
 def test_another_token_of_the_same_instance_is_not_taken_for_it(aws: AwsCloud) -> None:
     provider, spec = aws.provider(), make_spec(aws)
     first = launch(provider, spec, token="one")

@@ -211,6 +211,17 @@ def test_an_ended_instance_is_stopping_first_and_listed_as_gone_then(aws: AwsClo
     assert listed(provider)[provider_id].problem == ""
 
 
+def test_an_ended_instance_has_no_lease_to_renew(aws: AwsCloud) -> None:
+    provider = aws.provider()
+    provider_id = launch(provider, make_spec(aws))
+    end(provider, provider_id)
+
+    with pytest.raises(NotFoundError):
+        provider.extend([provider_id], until_s=time.time() + 60)
+
+    assert aws.controls.count("CreateTags") == 0
+
+
 def test_an_instance_that_ec2_forgot_is_not_found(aws: AwsCloud) -> None:
     provider = aws.provider()
     provider_id = launch(provider, make_spec(aws))
