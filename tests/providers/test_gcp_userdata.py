@@ -137,12 +137,13 @@ def test_a_lease_that_moves_is_followed(machine: Machine) -> None:
 
 @pytest.mark.parametrize("answer", ["", "never", "12;reboot", "<html>", "-5"])
 def test_a_lease_that_is_none_changes_nothing(machine: Machine, answer: str) -> None:
-    machine.command("python", "sleep 0.3")
+    machine.command("python", "sleep 0.3; touch finished")
     (machine.path / "metadata").write_text(answer)
 
     machine.boot()
 
     assert machine.read("lease") == "4000000000.000"
+    assert (machine.path / "finished").exists()
 
 
 def test_a_machine_whose_node_program_hangs_past_its_lease_is_turned_off(machine: Machine) -> None:
