@@ -28,7 +28,7 @@ from typing import IO, Any
 import pytest
 
 TOKEN = "t0ken-of-the-test-cluster-0123456789abcdef"  # long enough for Ray, secret to nobody
-FIRST_PORT = int(os.environ.get("HYBRID_TEST_RAY_PORT", "21000"))
+FIRST_PORT = int(os.environ.get("HYBRID_TEST_RAY_PORT", "31000"))
 _TAG = "HYBRID_TEST_RAY_TAG"
 _STORE_BYTES = 80_000_000  # Ray's minimum is 78,643,200
 _START_TIMEOUT_S = 90.0
