@@ -1,0 +1,5 @@
+"""A module that travels with the working directory."""
+
+from __future__ import annotations
+
+WORDS = "from the module"
