@@ -265,7 +265,11 @@ def test_an_idle_node_is_not_forced_home() -> None:
 
 
 def test_a_busy_node_gets_a_deadline_and_a_reason() -> None:
-    drain = plan(busy(gpus=3), nodes=(make_node("h", 8),), params=COME_HOME).actions[0]
+    instance, node = busy(gpus=3)
+    unused = {"total": {"GPU": 4.0, "CPU": 8.0}, "available": {"GPU": 1.0, "CPU": 8.0}}
+    rented = (instance, node.model_copy(update=unused))
+
+    drain = plan(rented, nodes=(make_node("h", 8),), params=COME_HOME).actions[0]
 
     assert isinstance(drain, Drain)
     assert drain.is_busy

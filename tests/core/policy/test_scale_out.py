@@ -243,6 +243,8 @@ GANGS = {
     "strict-spread": (late_gang(*[late(2)] * 4, spread=Spread.STRICT_SPREAD), ["4"] * 4),
     "wider-than-one-node": (late_gang(*[late(4)] * 4), ["8", "8"]),
     "a-node-each-when-that-is-cheaper": (late_gang(*[late(3)] * 3), ["4"] * 3),
+    "bundles-of-two-sizes-on-one-node": (late_gang(late(5), late(3)), ["8"]),
+    "bundles-of-two-sizes-on-two-nodes": (late_gang(late(5), late(5), late(3)), ["8", "8"]),
     "not-late": (make_gang(*[late(2)] * 4, waiting_s=300.0), []),
     "too-large-for-any": (late_gang(late(9)), []),
     "onprem-only": (late_gang(late(1, 1, ONPREM)), []),
