@@ -272,6 +272,7 @@ class Commands:
         if not self.ledger.mark_joined(instance_id, now_s=self.clock.now_s()):
             self._note_refusal(instance_id, "token used before")
             raise RefusedError("this join token was used before")
+        self.loop.reconciler.note_join(instance_id)
         return self.ray_token
 
     def _note_refusal(self, instance_id: str, why: str) -> None:

@@ -12,10 +12,19 @@ from hybrid.control.params import ControlParams
 from hybrid.core.classify import Patience, Sight, classify, count_miss
 from hybrid.core.errors import ClusterError
 from hybrid.core.lifecycle import Fact
-from hybrid.core.models import CloudState, ClusterView, Instance, Node, NodeStatus
+from hybrid.core.models import (
+    CloudState,
+    ClusterView,
+    Instance,
+    InstanceState,
+    Node,
+    NodeStatus,
+)
 from hybrid.core.policy.plan import Source
 from hybrid.core.ports import Clock, Cluster
 from hybrid.core.waiting import Backlog, look
+
+_S = InstanceState
 
 # An instance passes through at most a few states in one look; more is a bug in the table.
 _MAX_FACTS = 4
@@ -66,7 +75,11 @@ class Change(NamedTuple):
 
 @dataclass
 class Reconciler:
-    """Brings the book in line with what is seen."""
+    """Brings the book in line with what is seen.
+
+    Attributes:
+        _joining: Instances whose nodes traded their join tokens; filled by another thread.
+    """
 
     book: Book
     clouds: Clouds
@@ -74,6 +87,11 @@ class Reconciler:
     clock: Clock
     params: ControlParams
     _absent_since_s: dict[str, float] = field(default_factory=dict)
+    _joining: set[str] = field(default_factory=set)
+
+    def note_join(self, instance_id: str) -> None:
+        """Remember that a node proved itself: its machine exists, whatever the cloud says."""
+        self._joining.add(instance_id)
 
     def reconcile(self) -> list[Change]:
         """Apply every fact about every live instance; return what was applied."""
@@ -84,6 +102,7 @@ class Reconciler:
             applied += self._settle(instance, sight)
         alive = {i.instance_id for i in self.book.all()}
         self._absent_since_s = {k: v for k, v in self._absent_since_s.items() if k in alive}
+        self._joining.intersection_update(i.instance_id for i in self.book.live(_S.REQUESTED))
         return applied
 
     def patience(self, instance: Instance) -> Patience:
@@ -120,6 +139,10 @@ class Reconciler:
         counted = count_miss(instance, sight, now_s=now_s)
         current = self.book.note(instance, **_differences(instance, counted))
         applied = []
+        if current.state is _S.REQUESTED and current.instance_id in self._joining:
+            before, fact = current, Fact.LAUNCH_ACCEPTED
+            current = self.book.apply(before, fact, problem="its node asked for its token")
+            applied.append(Change(before, current, fact))
         for _ in range(_MAX_FACTS):
             found = classify(current, sight, now_s=now_s, patience=self.patience(current))
             if found is None:

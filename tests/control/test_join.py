@@ -11,6 +11,7 @@ import pytest
 
 from hybrid.control.act import join_token
 from hybrid.control.commands import RefusedError
+from hybrid.core.errors import CapacityError
 from hybrid.core.models import InstanceState
 from tests.world.cloud import Machine
 from tests.world.quick import STEP_S, quick_params
@@ -110,6 +111,26 @@ def test_a_node_may_join_before_the_create_call_was_answered(fast_path: Path) ->
     world.cloud.failing = set()
     world.run(600, until=world.is_quiet)
     assert all(t.deaths == 0 for t in tasks)
+
+
+def test_a_node_that_joined_saves_its_machine_while_ray_and_the_cloud_are_silent(
+    fast_path: Path,
+) -> None:
+    """Three faults at once: the answer was lost, a repeat is refused, Ray cannot be seen."""
+    world = World(fast_path, params=quick_params(), step_s=STEP_S)
+    world.cloud.boot_s, world.cloud.hide_lists, world.cloud.list_lag_s = 5.0, 10, 60.0
+    world.cloud.launch_faults = ["lost", CapacityError("sold out", provider="sim")]
+    tasks = world.ray.submit(12, GPU, 200.0)
+    world.run(60, until=lambda: bool(world.machines()))
+    world.ray.is_silent = True
+
+    world.run(100)
+    assert world.row().state is S.BOOTING
+    world.ray.is_silent = False
+    world.run(600, until=world.is_quiet)
+
+    assert all(t.deaths == 0 for t in tasks)
+    assert len(world.machines()) == 1
 
 
 def test_a_crash_in_the_middle_of_a_join_costs_that_machine_and_nothing_else(
