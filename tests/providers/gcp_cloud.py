@@ -72,6 +72,11 @@ class GcpCloud:
         labels = self.emulator.cloud.instances[place.project, place.zone, place.name]["labels"]
         return {decoded_key(k) or "": decoded(v) or "" for k, v in labels.items()}
 
+    def later(self, duration_s: float) -> None:
+        """Let time pass in the cloud, and not here."""
+        self.emulator.api.needs_token = False  # tokens are dated here
+        self.emulator.cloud.clock_skew_s += duration_s
+
     def names(self) -> list[str]:
         """Return the names of all machines that exist, whoever they belong to."""
         return sorted(name for _, _, name in self.emulator.cloud.instances)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,13 +38,13 @@ def instance(cloud: GcpCloud) -> dict[str, Any]:
 
 
 def test_a_launch_that_takes_too_long_is_the_same_machine_later(cloud: GcpCloud) -> None:
-    cloud.emulator.cloud.provision_s = 0.6
+    cloud.emulator.cloud.provision_s = 60.0
     provider, spec = cloud.provider(launch_wait="100ms"), make_spec(cloud)
     with pytest.raises(TransientError, match=r"still at work after 0 s|same token"):
         launch(provider, spec)
     before = listed(provider)
 
-    time.sleep(0.6)
+    cloud.later(60)
     provider_id = launch(provider, spec)
 
     assert [item.state for item in before.values()] == [CloudState.PENDING]
@@ -58,7 +57,7 @@ def test_a_launch_may_be_asked_for_without_any_waiting(cloud: GcpCloud) -> None:
     with pytest.raises(TransientError):
         launch(provider, spec)
 
-    time.sleep(0.1)
+    cloud.later(60)
 
     assert launch(provider, spec) in live(provider)
     assert cloud.calls("zoneOperations.wait") == 0
@@ -85,11 +84,11 @@ def test_a_failure_without_http_fields_is_seen_all_the_same(cloud: GcpCloud) -> 
 
 
 def test_a_stockout_that_comes_after_the_wait_is_told_with_the_same_token(cloud: GcpCloud) -> None:
-    cloud.emulator.faults.add(code="ZONE_RESOURCE_POOL_EXHAUSTED", takes_s=0.5)
+    cloud.emulator.faults.add(code="ZONE_RESOURCE_POOL_EXHAUSTED", takes_s=60.0)
     provider, spec = cloud.provider(launch_wait="100ms"), make_spec(cloud)
     with pytest.raises(TransientError):
         launch(provider, spec)
-    time.sleep(0.5)
+    cloud.later(60)
 
     with pytest.raises(CapacityError):
         launch(provider, spec)
@@ -101,12 +100,12 @@ def test_a_stockout_that_comes_after_the_wait_is_told_with_the_same_token(cloud:
 
 def test_the_list_says_why_a_machine_never_came(cloud: GcpCloud) -> None:
     """The controller finds it in the list while it is made, and asks with its token no more."""
-    cloud.emulator.faults.add(code="ZONE_RESOURCE_POOL_EXHAUSTED", takes_s=0.5)
+    cloud.emulator.faults.add(code="ZONE_RESOURCE_POOL_EXHAUSTED", takes_s=60.0)
     provider, spec = cloud.provider(launch_wait="100ms"), make_spec(cloud)
     with pytest.raises(TransientError):
         launch(provider, spec)
     (before,) = provider.list_instances()
-    time.sleep(0.5)
+    cloud.later(60)
 
     (after,) = provider.list_instances()
 
@@ -120,8 +119,8 @@ def test_the_list_says_why_a_machine_never_came(cloud: GcpCloud) -> None:
 
 def test_a_machine_that_the_list_lacks_is_not_gone_while_it_is_made(cloud: GcpCloud) -> None:
     cloud.emulator.cloud.is_listed_early = False
-    cloud.emulator.cloud.provision_s = 0.5
-    cloud.emulator.faults.add(code="ZONE_RESOURCE_POOL_EXHAUSTED", takes_s=0.5)
+    cloud.emulator.cloud.provision_s = 60.0
+    cloud.emulator.faults.add(code="ZONE_RESOURCE_POOL_EXHAUSTED", takes_s=60.0)
     provider = cloud.provider(launch_wait="50ms")
     with pytest.raises(TransientError):
         launch(provider, make_spec(cloud))
@@ -130,12 +129,12 @@ def test_a_machine_that_the_list_lacks_is_not_gone_while_it_is_made(cloud: GcpCl
 
 
 def test_a_failed_launch_that_left_a_machine_is_not_gone(cloud: GcpCloud) -> None:
-    cloud.emulator.cloud.list_lag_s = 60.0
-    cloud.emulator.faults.add(code="INTERNAL_ERROR", takes_s=0.2, leaves=True)
+    cloud.emulator.cloud.list_lag_s = 3_600.0
+    cloud.emulator.faults.add(code="INTERNAL_ERROR", takes_s=60.0, leaves=True)
     provider, spec = cloud.provider(launch_wait="50ms"), make_spec(cloud)
     with pytest.raises(TransientError):
         launch(provider, spec)
-    time.sleep(0.3)
+    cloud.later(60)
 
     assert provider.list_instances() == []  # there, but in no list: unknown, so nothing is said
     with pytest.raises(CapacityError):
@@ -158,13 +157,13 @@ def test_a_half_made_machine_is_deleted_before_a_launch_counts_as_refused(cloud:
 
 def test_a_half_made_machine_that_does_not_end_in_time_leaves_it_open(cloud: GcpCloud) -> None:
     cloud.emulator.faults.add(code="ZONE_RESOURCE_POOL_EXHAUSTED", leaves=True)
-    cloud.emulator.cloud.delete_s = 0.6
-    provider, spec = cloud.provider(launch_wait="200ms"), make_spec(cloud)
+    cloud.emulator.cloud.delete_s = 60.0
+    provider, spec = cloud.provider(launch_wait="1s"), make_spec(cloud)
     with pytest.raises(TransientError, match="being deleted"):
         launch(provider, spec)
     with pytest.raises(TransientError):
         launch(provider, spec)
-    time.sleep(0.6)
+    cloud.later(60)
 
     with pytest.raises(CapacityError):
         launch(provider, spec)
