@@ -216,6 +216,22 @@ def test_the_help_names_all_parts() -> None:
     assert all(part in done.stdout for part in PARTS)
 
 
+def test_a_saved_document_becomes_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [figure(2.0, 1.0), Figure("c", "d", None, "s")]
+    printed = document(found, {"up": "no"}, {**facts(), "contention_after": 1.0})
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(printed))
+
+    assert main(["--table", str(path)]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "| `a` | b | 2 ms | 1 | **no** |" in lines
+    assert "| `c` | d | unknown s |  |  |" in lines
+    assert "`up` could not be measured: no" in lines
+
+
 def test_an_unknown_part_is_refused_with_the_known_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hybrid.core.errors import HybridError
-from scripts.bench_parts import burst, commands, machine, quickstart, rest, start, tick
+from scripts.bench_parts import burst, commands, machine, quickstart, rest, start, table, tick
 from scripts.bench_parts.cluster import LocalCluster, local_cluster
 from scripts.bench_parts.figures import BenchError, Figure, document
 
@@ -54,7 +55,11 @@ class Run:
 
 def main(words: Sequence[str]) -> int:
     """Measure, print one JSON document, and return the exit code."""
-    chosen = _chosen(words)
+    options = _options(words)
+    if options.table:
+        print(table.markdown(json.loads(options.table.read_text())))
+        return 0
+    chosen = _chosen(options)
     facts = machine.facts()
     done = Run()
     started_s = time.monotonic()
@@ -91,7 +96,7 @@ def _close(stack: ExitStack) -> list[Figure]:
     return []
 
 
-def _chosen(words: Sequence[str]) -> frozenset[str]:
+def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Measure speed and size; print one JSON document.",
@@ -100,13 +105,22 @@ def _chosen(words: Sequence[str]) -> frozenset[str]:
     parser.add_argument("--only", default="", metavar="PARTS", help="some parts, with commas")
     parser.add_argument("--quickstart", action="store_true", help="the quickstart too: minutes")
     parser.add_argument("--json", action="store_true", help="print JSON, as always")
+    parser.add_argument(
+        "--table", type=Path, metavar="FILE", help="measure nothing: print a saved document's table"
+    )
     options = parser.parse_args(words)
-    if not options.only:
-        return frozenset(PARTS if options.quickstart else PARTS[:-1])
-    names = frozenset(filter(None, options.only.split(",")))
-    if unknown := names - set(PARTS):
+    if unknown := _named(options) - set(PARTS):
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    return names | ({"quickstart"} if options.quickstart else frozenset())
+    return options
+
+
+def _named(options: argparse.Namespace) -> set[str]:
+    return set(filter(None, options.only.split(",")))
+
+
+def _chosen(options: argparse.Namespace) -> set[str]:
+    names = _named(options) or set(PARTS[:-1])
+    return names | ({"quickstart"} if options.quickstart else set())
 
 
 def _line(figure: Figure) -> str:
