@@ -23,8 +23,9 @@ from typing import Any
 
 import yaml
 
-import hybrid
 from hybrid.adapters.ledger import open_ledger, sqlite_url
+from hybrid.client import Client
+from hybrid.client import Job as ClientJob
 from hybrid.core.errors import HybridError
 from hybrid.core.models import Event, Instance, Job
 from hybrid.core.views import NodeView, StatusView
@@ -95,7 +96,7 @@ class Deployment:
         self.gate = self.folder / "gate"
         self.gate.mkdir()
         self.work = WORK
-        self.client = hybrid.Client(cluster=str(self.state_dir))
+        self.client = Client(cluster=str(self.state_dir))
         self._tags: set[str] = set()
         self._ray_dirs: set[Path] = set()
         self._sockets: set[str] = set()
@@ -124,9 +125,8 @@ class Deployment:
 
     def start(self, *words: str, program: Sequence[str] = (), **options: Any) -> Command:
         """Start `hybrid WORDS` without waiting for it."""
-        command = [*(program or [HYBRID]), *words]
         process = subprocess.Popen(
-            command,
+            [*(program or [HYBRID]), *words],
             env=self.env,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
@@ -236,7 +236,7 @@ class Deployment:
 
     # --- work -----------------------------------------------------------------------------
 
-    def submit(self, *places: str, count: int = 1, gpus: float = 2, **options: Any) -> hybrid.Job:
+    def submit(self, *places: str, count: int = 1, gpus: float = 2, **options: Any) -> ClientJob:
         """Submit tasks that hold their GPUs until `open_gate`; `count` for each place."""
         self.close_gate()
         where = " ".join(f"--where {place}" for place in places)
@@ -405,7 +405,7 @@ class Command:
         except subprocess.TimeoutExpired:
             self.process.kill()
             out, err = self.process.communicate()
-            raise AssertionError(f"{self.process.args} did not end: {out}{err}") from None
+            raise AssertionError(f"{self.process.args!r} did not end: {out}{err}") from None
         return Done(self.process.returncode, out, err)
 
     def kill(self) -> None:

@@ -31,7 +31,7 @@ def small_disk() -> Iterator[Path]:
             pytest.fail("this test mounts a disk, which needs root, and CI has it")
         pytest.skip("needs root, to mount a small disk")
     folder = Path(tempfile.mkdtemp(prefix="hd-", dir="/tmp"))
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK_BYTES},mode=0700", "tmpfs", folder]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK_BYTES},mode=0700", "tmpfs", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True)
     try:
         if done.returncode:
@@ -45,7 +45,7 @@ def small_disk() -> Iterator[Path]:
         folder.rmdir()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def on_small_disk() -> Iterator[tuple[Deployment, Path]]:
     """A running cluster whose state folder is on a disk of its own."""
     with (

@@ -95,3 +95,33 @@ def test_a_host_that_is_killed_is_started_again_and_its_work_with_it(cluster: De
     cluster.open_gate()
     assert job.wait().value == "succeeded"
     assert cluster.rows() == [row for row in cluster.rows() if row.is_ended]
+
+
+def test_a_head_that_is_killed_is_started_again_and_the_cluster_with_it(
+    cluster: Deployment,
+) -> None:
+    """Ray without external storage forgets its work with its head; what was rented is returned."""
+    cluster.submit("site=cloud")
+    row = working(cluster)
+
+    kill(cluster.pids_of("head"))
+
+    cluster.wait_until(
+        lambda: "head" in {e.subject for e in cluster.events("base_restarted")}, "an event"
+    )
+    cluster.wait_until(
+        lambda: (
+            [(n.name, n.state) for n in cluster.status().nodes if n.site == "onprem"]
+            == [("head", "idle"), ("home-1", "idle")]
+        ),
+        "the head and the host to be back",
+    )
+    cluster.wait_until(
+        lambda: row.instance_id not in {r.instance_id for r in cluster.live_rows()},
+        "the instance of the old head to end",
+    )
+    again = cluster.submit("site=cloud")
+    cluster.wait_until(lambda: cluster.started("cloud"), "a task to start")
+    cluster.open_gate()
+    assert again.wait().value == "succeeded"
+    cluster.wait_until_home()

@@ -43,6 +43,20 @@ def start_up(cluster: Deployment) -> tuple[Command, int]:
     return command, cluster.lock_pid
 
 
+def start_down(cluster: Deployment) -> Command:
+    """Start a `hybrid down` that waits for running work; return it once it drains."""
+    cluster.learn()
+    command = cluster.start("down", str(cluster.config), "-y", "--drain", "10m")
+    cluster.wait_until(
+        lambda: (
+            cluster.status().controller.state == "closing"
+            and cluster.live_rows()[0].state is InstanceState.DRAINING
+        ),
+        "the drain to begin",
+    )
+    return command
+
+
 def heads(cluster: Deployment) -> list[str]:
     """Return the programs that look after a head."""
     return [words for words in cluster.processes().values() if words.startswith("gcs_server")]
@@ -167,21 +181,6 @@ def test_a_stopped_controller_says_what_goes_on_and_the_next_takes_over(
     assert len(cluster.started()) == 1
 
 
-def test_down_ends_running_jobs_and_rented_nodes(cluster: Deployment) -> None:
-    job = cluster.submit("site=cloud", name="endless")
-    cluster.wait_until(cluster.started, "the task to start")
-    (row,) = cluster.live_rows()
-
-    done = cluster.down()
-
-    assert f"job {job.id} (endless), running" in done.out
-    assert f"instance {row.instance_id} (gpux2-cpux2), $2.40/h" in done.out
-    assert "Cluster e2e is closed: nothing is rented, no node is left." in done.out
-    assert cluster.jobs()[job.id].state is JobState.CANCELLED
-    assert {r.state for r in cluster.rows()} == {InstanceState.TERMINATED}
-    cluster.assert_nothing_left()
-
-
 def test_down_twice_is_fine(fresh: Deployment) -> None:
     done = fresh.down()
 
@@ -214,45 +213,52 @@ def test_down_with_a_drain_waits_for_running_work(cluster: Deployment) -> None:
     cluster.assert_nothing_left()
 
 
-def test_a_second_down_shortens_a_drain(cluster: Deployment) -> None:
-    job = cluster.submit("site=cloud")
+def test_a_second_down_without_a_drain_ends_running_jobs_and_rented_nodes(
+    cluster: Deployment,
+) -> None:
+    job = cluster.submit("site=cloud", name="endless")
     cluster.wait_until(cluster.started, "the task to start")
-    command = cluster.start("down", str(cluster.config), "-y", "--drain", "10m")
-    cluster.wait_until(
-        lambda: cluster.live_rows()[0].state is InstanceState.DRAINING, "the drain to begin"
-    )
+    (row,) = cluster.live_rows()
+    command = start_down(cluster)
 
     cluster.down()
+    done = command.wait()
 
-    assert command.wait().code == 0
+    assert done.code == 0, done.text
+    assert f"job {job.id} (endless), running" in done.out
+    assert f"instance {row.instance_id} (gpux2-cpux2), $2.40/h" in done.out
+    assert "Cluster e2e is closed: nothing is rented, no node is left." in done.out
     assert cluster.jobs()[job.id].state is JobState.CANCELLED
+    assert {r.state for r in cluster.rows()} == {InstanceState.TERMINATED}
     cluster.assert_nothing_left()
 
 
-@pytest.mark.parametrize("then", ["down", "up"])
-def test_a_controller_killed_in_the_middle_of_down(cluster: Deployment, then: str) -> None:
+def test_after_a_controller_killed_in_the_middle_of_down_up_reopens_and_down_closes(
+    cluster: Deployment,
+) -> None:
     job = cluster.submit("site=cloud")
     cluster.wait_until(cluster.started, "the task to start")
-    command = cluster.start("down", str(cluster.config), "-y", "--drain", "10m")
-    cluster.wait_until(
-        lambda: cluster.live_rows()[0].state is InstanceState.DRAINING, "the drain to begin"
-    )
+    head = cluster.pid_of("head")
 
+    command = start_down(cluster)
     cluster.kill_controller()
     died = command.wait()
+    cluster.up()
+
     assert died.code == 1
     assert "the controller died before it had finished" in died.err
+    assert cluster.pid_of("head") == head
+    assert not cluster.status().mode.is_closing
+    assert job.status() is JobState.RUNNING
 
-    if then == "down":
-        cluster.down()
-        cluster.assert_nothing_left()
-    else:
-        cluster.up()
-        assert not cluster.status().mode.is_closing
-        cluster.open_gate()
-        assert job.wait() is JobState.SUCCEEDED
-        cluster.wait_until_home()
-        assert len(cluster.records()) == len(cluster.rows())
+    command = start_down(cluster)
+    cluster.kill_controller()
+    command.wait()
+    cluster.down()
+
+    assert cluster.jobs()[job.id].state is JobState.CANCELLED
+    assert len(cluster.records()) == len(cluster.rows())
+    cluster.assert_nothing_left()
 
 
 def test_nothing_is_left_when_up_is_told_to_end_at_its_confirmation(fresh: Deployment) -> None:
