@@ -11,6 +11,7 @@ from hybrid.control.clouds import Clouds
 from hybrid.control.orphans import Orphans
 from hybrid.control.params import ControlParams
 from hybrid.control.retries import Retries
+from hybrid.control.steady import JUMP_S
 from hybrid.core.classify import Patience, is_absence_believable
 from hybrid.core.errors import NotFoundError, ProviderError
 from hybrid.core.lifecycle import Fact
@@ -97,8 +98,11 @@ class Finisher:
                 self.book.apply(freed, Fact.TERMINATE_ASKED, problem=_RELEASED)
 
     def _is_lease_due(self, instance: Instance, now_s: float) -> bool:
-        until_s = instance.lease_until_s or 0.0
-        if until_s - now_s < self.params.lease_s - self.params.renew_s:
+        left_s = (instance.lease_until_s or 0.0) - now_s
+        if left_s < self.params.lease_s - self.params.renew_s:
+            return True
+        if left_s > self.params.lease_s + JUMP_S:
+            # More than was ever given: the clock was set back, and the row tells nothing.
             return True
         cloud = self.clouds.find(
             instance.offer.provider, instance.instance_id, provider_id=instance.provider_id

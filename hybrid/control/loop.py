@@ -78,6 +78,7 @@ class Loop:
 
     def start(self) -> None:
         """Learn from history; call once before the first tick."""
+        self.jumps.look_back()
         for instance in reversed(self.book.ledger.instances(limit=_HISTORY)):
             self._learn_boot(instance)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from hybrid.core.models import Instance
 from hybrid.core.ports import Clock
 
-# Corrections of less are the daily work of NTP, and no deadline of ours is that fine.
-_JUMP_S = 5.0
+JUMP_S = 5.0
+"""Corrections of less are the daily work of NTP, and no deadline of ours is that fine."""
 
 INSTANTS = (
     "state_at_s",
@@ -23,6 +23,8 @@ INSTANTS = (
     "lease_until_s",
 )
 """Fields of a live row that are moved with the clock."""
+
+_AHEAD = ("deadline_at_s", "lease_until_s")
 
 
 class SteadyClock:
@@ -56,7 +58,7 @@ class SteadyClock:
 
     def has_jumped(self) -> bool:
         """Return whether the wall clock was set since the last `catch_up`."""
-        return abs(self.drift_s()) >= _JUMP_S
+        return abs(self.drift_s()) >= JUMP_S
 
     def catch_up(self) -> float:
         """Go on from the wall clock if it jumped; return by how much, 0 if it did not."""
@@ -65,6 +67,12 @@ class SteadyClock:
         jump_s = self.drift_s()
         self._offset_s += jump_s
         return jump_s
+
+
+def latest_s(instance: Instance) -> float:
+    """Return the last instant that has passed for an instance, as its row has it."""
+    values = (getattr(instance, name) for name in INSTANTS if name not in _AHEAD)
+    return max((float(value) for value in values if value is not None), default=0.0)
 
 
 def moved(instance: Instance, by_s: float) -> dict[str, object]:

@@ -12,6 +12,7 @@ import pytest
 from hybrid.core.cost import DAY_S, day_start_s, month_start_s
 from hybrid.core.models import Caps, InstanceState
 from tests.world.clock import VirtualClock
+from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
 from tests.world.world import World, make_offer
 
@@ -27,6 +28,7 @@ def make_world(folder: Path, caps: Caps, *, now_s: float = NOON_S) -> World:
         offers=[make_offer(usd_per_hour=36.0)],  # one cent a second
         clock=VirtualClock(now_s),
         step_s=STEP_S,
+        store=MemoryStore(),
     )
     world.cloud.boot_s = 10.0
     world.may_kill_busy = True
@@ -43,6 +45,7 @@ def spent(world: World, since_s: float) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", ["day", "month"])
 @pytest.mark.parametrize("slow_s", [0.0, 20.0], ids=["at-once", "slow-endings"])
 def test_a_reached_cap_drains_everything_and_is_never_passed(
@@ -83,6 +86,7 @@ def test_a_paused_scale_in_does_not_lift_a_money_cap(fast_path: Path) -> None:
     assert spent(world, day_start_s(NOON_S)) <= 10.0
 
 
+@pytest.mark.slow
 def test_at_midnight_a_new_day_begins(fast_path: Path) -> None:
     """The cap of today stops launches; tomorrow's money is spent tomorrow, and no more."""
     midnight_s = day_start_s(NOON_S) + DAY_S

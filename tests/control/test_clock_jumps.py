@@ -14,6 +14,7 @@ import pytest
 from hybrid.control.steady import SteadyClock
 from hybrid.core.models import Instance, InstanceState
 from tests.world.clock import VirtualClock
+from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
 from tests.world.ray import all_done
 from tests.world.trace import Point
@@ -28,7 +29,7 @@ JUMP = pytest.mark.parametrize("jump_s", JUMPS, ids=["forward", "back"])
 
 def make_world(folder: Path) -> World:
     folder.mkdir(exist_ok=True)
-    world = World(folder, params=quick_params(), step_s=STEP_S)
+    world = World(folder, params=quick_params(), step_s=STEP_S, store=MemoryStore())
     world.cloud.boot_s = 10.0
     return world
 
@@ -44,6 +45,7 @@ def burst(world: World) -> None:
     assert [m.ended_by for m in world.machines()] == ["terminate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares_head_clock", [True, False], ids=["local", "cloud"])
 @JUMP
 def test_a_jump_between_any_two_ticks_changes_nothing(
@@ -66,6 +68,7 @@ def test_a_jump_between_any_two_ticks_changes_nothing(
         world.ledger.close()
 
 
+@pytest.mark.slow
 @JUMP
 def test_a_jump_at_any_point_of_a_tick_changes_nothing(fast_path: Path, jump_s: float) -> None:
     first = make_world(fast_path / "first")
@@ -161,6 +164,45 @@ def test_work_does_not_wait_an_hour_more_or_less(fast_path: Path, jump_s: float)
     used_s = world.run(100, until=lambda: bool(world.machines()))
 
     assert 40.0 <= used_s <= 55.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pause_s", [0.0, 60.0])
+@JUMP
+def test_a_jump_while_no_controller_runs_kills_no_work(
+    fast_path: Path, jump_s: float, pause_s: float
+) -> None:
+    """Set back, rows lie in the future and are found. Set forward, it was a long absence."""
+    first = make_world(fast_path / "first")
+    burst(first)
+
+    for tick in range(3, first.loop.tick_count):
+        world = make_world(fast_path / str(tick))
+        tasks = world.ray.submit(8, GPU, 100.0) + world.ray.submit(4, GPU, 40.0)
+        for _ in range(tick):
+            world.step()
+        world.sleep(pause_s)
+        world.clock.jump(jump_s)
+        world.boot()
+        world.run(400, until=all_done(tasks))
+        world.run(400, until=world.is_quiet)
+
+        world.assert_nothing_left()
+        assert all(t.deaths == 0 for t in tasks)
+        world.ledger.close()
+
+
+def test_leases_are_renewed_after_a_jump_back_that_nobody_saw(fast_path: Path) -> None:
+    world = make_world(fast_path)
+    tasks = world.ray.submit(12, GPU, 3000.0)
+    world.run(100, until=lambda: any(r.state is S.RUNNING for r in world.rows()))
+    world.run(300)
+
+    world.clock.jump(-HOUR_S)
+    world.boot()
+    world.run(4000, until=all_done(tasks))
+
+    assert all(t.deaths == 0 for t in tasks)
 
 
 def test_small_corrections_of_the_clock_are_no_jumps(fast_path: Path) -> None:

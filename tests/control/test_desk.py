@@ -9,6 +9,7 @@ import pytest
 from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Caps, InstanceState, JobSpec, Spend
 from hybrid.core.views import Alarm, NodeView, StatusView
+from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
 from tests.world.world import World, two_clouds
 
@@ -318,7 +319,8 @@ class _StaleLedger:
         return getattr(self._ledger, name)
 
 
-def test_live_instances_beyond_the_newest_thousand_still_cost(world: World) -> None:
+def test_live_instances_beyond_the_newest_thousand_still_cost(fast_path: Path) -> None:
+    world = World(fast_path, params=quick_params(), step_s=STEP_S, store=MemoryStore())
     burst(world)
     template = world.row()
     for number in range(1005):

@@ -14,6 +14,7 @@ import pytest
 from hybrid.core.models import InstanceState
 from hybrid.core.ports import DrainKind, Mode
 from hybrid.core.views import Alarm
+from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
 from tests.world.ray import SimNode, Task, all_done
 from tests.world.trace import Crash, Point
@@ -35,7 +36,7 @@ def make_world(folder: Path, *, lasts_s: float = 60.0, **policy: object) -> Worl
 def make_quick_world(folder: Path) -> World:
     """Return the same with steps of five seconds, for tests with many or long histories."""
     folder.mkdir(exist_ok=True)
-    world = World(folder, params=quick_params(), step_s=STEP_S)
+    world = World(folder, params=quick_params(), step_s=STEP_S, store=MemoryStore())
     world.cloud.boot_s = 10.0
     world.ray.submit(8, GPU, 10_000.0)
     world.ray.submit(4, GPU, 25.0)
@@ -67,6 +68,7 @@ def run_to_drain(world: World) -> int:
     raise AssertionError("nothing was drained")
 
 
+@pytest.mark.slow
 def test_work_that_lands_at_any_point_of_the_drain_is_not_killed(fast_path: Path) -> None:
     """Item 22: a task lands at each interleaving of decision, drain and termination."""
     first = make_quick_world(fast_path / "first")
@@ -261,6 +263,7 @@ def test_a_termination_that_the_cloud_refuses_is_asked_again(fast_path: Path) ->
     world.run(100, until=world.is_quiet)
 
 
+@pytest.mark.slow
 def test_pausing_in_the_middle_of_a_tick_stops_the_next_drain(fast_path: Path) -> None:
     """Item 29: `pause in` and dry-run are read at each mutation."""
     first = make_quick_world(fast_path / "first")

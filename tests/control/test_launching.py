@@ -25,6 +25,7 @@ from hybrid.core.errors import (
 )
 from hybrid.core.models import Caps, InstanceState
 from hybrid.core.ports import Mode
+from tests.world.memory import MemoryStore
 from tests.world.trace import Point
 from tests.world.world import World, make_offer, make_params, two_clouds
 
@@ -359,10 +360,8 @@ def test_a_switch_thrown_in_the_middle_of_a_tick_stops_the_next_launch(
     fast_path: Path, switch: str
 ) -> None:
     """Item 29: flip mid-pass: no later mutation of that class."""
-    for number in _launch_points(fast_path / "first"):
-        folder = fast_path / f"cut-{number}"
-        folder.mkdir()
-        world = World(folder)
+    for number in _launch_points(fast_path):
+        world = World(fast_path, store=MemoryStore())
         world.tracer.is_recording = True
         world.tracer.at(number, partial(world.ledger.set_mode, Mode.model_validate({switch: True})))
         overflow(world, count=16)
@@ -377,8 +376,7 @@ def test_a_switch_thrown_in_the_middle_of_a_tick_stops_the_next_launch(
 
 def _launch_points(folder: Path) -> list[int]:
     """Return the points of the tick that launches."""
-    folder.mkdir()
-    world = World(folder)
+    world = World(folder, store=MemoryStore())
     overflow(world, count=16)
     while not world.machines():
         world.tracer.points.clear()

@@ -9,6 +9,7 @@ from tests.world.history import Story, tell
 from tests.world.ledgers import fast_folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_the_same_bad_luck_leaves_the_same_history(seed: int) -> None:
     memory = Chaos(seed)

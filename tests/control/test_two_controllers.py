@@ -13,6 +13,7 @@ import pytest
 
 from hybrid.core.errors import FencedError
 from hybrid.core.models import InstanceState, JobSpec, NodeStatus
+from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
 from tests.world.trace import READS, Point
 from tests.world.world import Controller, World
@@ -25,7 +26,9 @@ TICKS = 4
 
 def make_world(folder: Path) -> World:
     folder.mkdir()
-    world = World(folder, params=quick_params(), step_s=STEP_S, is_base_traced=True)
+    world = World(
+        folder, params=quick_params(), step_s=STEP_S, store=MemoryStore(), is_base_traced=True
+    )
     world.cloud.boot_s = 10.0
     return world
 
@@ -62,6 +65,7 @@ def closing(world: World) -> None:
     world.desk.close(drain_s=0.0, owner="test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prepare", [launching, draining, closing])
 def test_a_paused_old_controller_does_nothing_after_a_new_one_took_over(
     fast_path: Path, prepare: Callable[[World], None]
