@@ -77,9 +77,11 @@ class Runner:
         tick_s = self.loop.params.tick_s
         if not self.loop.is_ready:
             return min(tick_s, _STARTING_TICK_S)
-        if self.loop.due_s is None:
+        due_s, least_s = self.loop.due_s, _LEAST_SHARE * tick_s
+        # A moment right after the next tick is waited for: that tick would come for nothing.
+        if due_s is None or due_s > tick_s + least_s:
             return tick_s
-        return min(tick_s, max(self.loop.due_s, _LEAST_SHARE * tick_s))
+        return max(due_s, least_s)
 
     def _tick(self) -> Outcome | None:
         self.desk.tick_started()

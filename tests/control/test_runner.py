@@ -73,6 +73,17 @@ def test_a_launch_is_not_late_by_a_tick_because_a_tick_came_early(
     assert 0.0 <= late_s <= 0.5 * world.params.tick_s
 
 
+def test_a_wait_that_ends_right_after_a_tick_costs_no_tick_of_its_own(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    run(world, lasts_s=5.0)
+    world.ray.submit(12, GPU, 1_000.0)
+
+    pauses = run(world, early=0.001, lasts_s=14.0)
+
+    assert min(pauses.pauses_s) > 0.5 * world.params.tick_s
+    assert world.rows()
+
+
 def test_many_waits_that_end_one_after_the_other_do_not_make_it_tick_without_a_pause(
     tmp_path: Path,
 ) -> None:
