@@ -66,6 +66,9 @@ class Base:
         """
         found: list[tuple[str, str]] = []
         self.problem = "" if self.head.is_alive() else self.head.problem() or "it is not running"
+        if not self.problem and self._is_due("head"):
+            # It outlived the pause after its last start, so the next fault is a new one.
+            self._failures.pop("head", None)
         if self.problem and self._is_due("head"):
             found.append(("head", self.problem))
             check()

@@ -6,6 +6,7 @@ the mailbox.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from hybrid.control import log
@@ -31,6 +32,8 @@ _log = log.get(__name__)
 
 # Instances whose boot times are remembered at the start.
 _HISTORY = 200
+
+_NUMBERS = re.compile(r"\d+")
 
 
 @dataclass
@@ -138,20 +141,21 @@ class Loop:
         """Write events for nodes that joined or died, and for nodes that nobody rented."""
         if not self.ray.source.is_up:
             return
+        event, found = self.book.event, []
         now = {n.node_id: n.status for n in self.ray.view.nodes}
         for node in self.ray.view.nodes:
             before = self._nodes_seen.get(node.node_id)
             is_dead = node.status is NodeStatus.DEAD
             name = node.instance_id or node.host or ("head" if node.is_head else "")
             if before is None and not is_dead:
-                self.book.record("node_joined", node.node_id, name, **_where(node.labels))
+                found.append(event("node_joined", node.node_id, name, **_where(node.labels)))
                 is_known = not node.instance_id or self.book.get(node.instance_id)
                 if not is_known or (not name and node.labels.get("site") == "cloud"):
-                    self.book.record(
-                        "unknown_node_seen", node.node_id, "no live intent belongs to it"
-                    )
+                    words = "no live intent belongs to it"
+                    found.append(event("unknown_node_seen", node.node_id, words))
             elif is_dead and before not in (None, NodeStatus.DEAD):
-                self.book.record("node_died", node.node_id, name, **_where(node.labels))
+                found.append(event("node_died", node.node_id, name, **_where(node.labels)))
+        self.book.record_all(found)
         self._nodes_seen = now
 
     def _learn(self, change: Change) -> None:
@@ -233,13 +237,18 @@ class Loop:
         self.plan_at_s = snapshot.now_s
         self.due_s = due_s(snapshot, self.plan, self.params.policy)
         self.breach_since_s = self.plan.breach_since_s
-        if self.plan.actions:
+        # A dry run plans the same in every tick; once is enough to know.
+        is_told = (
+            self.mode.is_dry_run and _NUMBERS.sub("#", self.plan.summary) == self._last_summary
+        )
+        if self.plan.actions and not is_told:
             self.book.record(
                 "plan_made",
                 message=self.plan.summary,
                 tick_id=self.tick_count,
                 actions=[a.model_dump(mode="json", exclude={"offer"}) for a in self.plan.actions],
             )
+        self._last_summary = _NUMBERS.sub("#", self.plan.summary)
 
     # --- act ------------------------------------------------------------------------------
 

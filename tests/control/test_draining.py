@@ -326,6 +326,7 @@ def test_dry_run_changes_nothing_but_keeps_what_lives(fast_path: Path) -> None:
     assert (world.calls("launch"), world.calls("terminate"), world.ray.drains) == calls
     assert len(world.alive()) == 1, "its lease was renewed"
     assert world.loop.plan.summary
+    assert world.kinds().count("plan_made") < 10, "the same plan is not told in every tick"
 
 
 def test_a_node_that_dies_at_work_is_closed_and_its_place_is_freed(fast_path: Path) -> None:

@@ -1,0 +1,143 @@
+"""The head and the hosts: started again when they are down, each for itself, never ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hybrid.control.base import Base
+from hybrid.core.errors import FencedError
+from hybrid.core.ports import HostState
+from tests.world.base import SimFleet, SimHead
+from tests.world.clock import VirtualClock
+from tests.world.ray import SimRay
+from tests.world.world import World
+
+
+def allowed() -> None:
+    """This controller is the only one."""
+
+
+def make_base(count: int = 2) -> tuple[Base, SimHead, SimFleet, VirtualClock]:
+    clock = VirtualClock()
+    ray = SimRay(clock)
+    shapes = {f"host-{n}": {"GPU": 4.0} for n in range(count)}
+    head, fleet = SimHead(ray), SimFleet(ray, dict(shapes))
+    base = Base(head, fleet, clock, shapes=dict(shapes), labels={name: {} for name in shapes})
+    return base, head, fleet, clock
+
+
+def test_everything_that_is_down_is_started_once() -> None:
+    base, head, fleet, _ = make_base()
+
+    found = base.ensure(check=allowed)
+
+    assert [name for name, _ in found] == ["head", "host-0", "host-1"]
+    assert base.ensure(check=allowed) == []
+    assert (head.starts, fleet.joined) == (1, {"host-0", "host-1"})
+
+
+def test_a_host_that_cannot_be_reached_does_not_stop_the_others() -> None:
+    base, _, fleet, _ = make_base()
+    fleet.unreachable = {"host-0"}
+
+    base.ensure(check=allowed)
+
+    assert fleet.joined == {"host-1"}
+    assert base.statuses["host-0"].state is HostState.FAILED
+    assert "cannot be reached" in base.statuses["host-0"].problem
+
+
+def test_what_fails_is_tried_less_and_less_often() -> None:
+    base, head, _, clock = make_base(0)
+    head.is_broken = True
+    tried_at: list[float] = []
+    for _ in range(2000):
+        if base.ensure(check=allowed):
+            tried_at.append(clock.monotonic_s())
+        clock.advance(1.0)
+
+    gaps = [round(b - a) for a, b in zip(tried_at, tried_at[1:], strict=False)]
+    assert gaps[:6] == [10, 20, 40, 80, 160, 300]
+    assert set(gaps[6:]) == {300}
+
+
+def test_a_head_that_ran_well_is_started_at_once_when_it_fails_again() -> None:
+    base, head, _, clock = make_base(0)
+    for _ in range(20):
+        base.ensure(check=allowed)
+        clock.advance(1000.0)
+        base.ensure(check=allowed)
+        head.is_up = False
+        starts = head.starts
+
+        base.ensure(check=allowed)
+        assert head.starts == starts + 1
+        clock.advance(11.0)
+        head.is_up = False
+        base.ensure(check=allowed)
+        assert head.starts == starts + 2, "and ten seconds later, if need be"
+        clock.advance(1000.0)
+
+
+@pytest.mark.parametrize("call", ["ensure", "stop"])
+def test_a_fenced_controller_starts_and_ends_nothing(call: str) -> None:
+    base, head, fleet, _ = make_base()
+
+    def fenced() -> None:
+        raise FencedError("another controller took over")
+
+    act: Callable[..., object] = getattr(base, call)
+    with pytest.raises(FencedError):
+        act(check=fenced)
+
+    assert (head.starts, head.stops, fleet.joined) == (0, 0, set())
+
+
+def test_what_cannot_be_ended_is_named_and_the_rest_is_ended() -> None:
+    base, head, fleet, _ = make_base()
+    base.ensure(check=allowed)
+    fleet.unreachable = {"host-0"}
+
+    left = base.stop(check=allowed)
+
+    assert left == ["host host-0: host-0 cannot be reached"]
+    assert (head.is_up, fleet.joined) == (False, {"host-0"})
+
+
+def test_hosts_that_are_joining_count_as_coming(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.fleet.slow = {"host-1"}
+    world.run(5)
+
+    hosts = {h.name: h.is_coming for h in world.loop.base.hosts(world.loop.ray.view.nodes)}
+
+    assert hosts == {"host-0": False, "host-1": True}
+    assert not world.loop.is_ready
+
+
+def test_a_thousand_nodes_that_join_are_one_commit(tmp_path: Path) -> None:
+    world = World(tmp_path, host_count=1000)
+    world.tracer.is_recording = True
+    world.run(2)
+
+    appends = [p for p in world.tracer.points if p.call == "append" and not p.is_after]
+
+    assert world.kinds().count("node_joined") == 1001
+    assert len(appends) < 1010, "one for all that joined, and one for each host that was started"
+
+
+def test_a_host_that_died_is_started_again_and_both_are_written_down(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.run(5)
+    world.fleet.joined.discard("host-0")
+    world.ray.kill(next(n for n in world.ray.nodes.values() if n.host == "host-0"))
+
+    world.run(15)
+
+    kinds = world.kinds()
+    assert kinds.count("node_died") == 1
+    assert kinds.count("base_restarted") == 4
+    assert world.loop.base.statuses["host-0"].state is HostState.JOINED
