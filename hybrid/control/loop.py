@@ -121,8 +121,8 @@ class Loop:
 
     def _observe(self) -> None:
         if not self.mode.is_closing:
-            for name, problem in self.base.ensure(check=self.book.ledger.check_epoch):
-                self.book.record("base_restarted", name, problem)
+            found = self.base.ensure(check=self.book.ledger.check_epoch)
+            self.book.record_all([self.book.event("base_restarted", *words) for words in found])
         # The clouds before the book: rows are written before create calls, so what is listed
         # without a row is no launch of ours.
         self.clouds.look()
@@ -238,9 +238,8 @@ class Loop:
         self.due_s = due_s(snapshot, self.plan, self.params.policy)
         self.breach_since_s = self.plan.breach_since_s
         # A dry run plans the same in every tick; once is enough to know.
-        is_told = (
-            self.mode.is_dry_run and _NUMBERS.sub("#", self.plan.summary) == self._last_summary
-        )
+        words = _NUMBERS.sub("#", self.plan.summary)
+        is_told = self.mode.is_dry_run and words == self._last_summary
         if self.plan.actions and not is_told:
             self.book.record(
                 "plan_made",
@@ -248,7 +247,7 @@ class Loop:
                 tick_id=self.tick_count,
                 actions=[a.model_dump(mode="json", exclude={"offer"}) for a in self.plan.actions],
             )
-        self._last_summary = _NUMBERS.sub("#", self.plan.summary)
+        self._last_summary = words
 
     # --- act ------------------------------------------------------------------------------
 

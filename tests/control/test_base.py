@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def test_what_fails_is_tried_less_and_less_often() -> None:
             tried_at.append(clock.monotonic_s())
         clock.advance(1.0)
 
-    gaps = [round(b - a) for a, b in zip(tried_at, tried_at[1:], strict=False)]
+    gaps = [round(b - a) for a, b in pairwise(tried_at)]
     assert gaps[:6] == [10, 20, 40, 80, 160, 300]
     assert set(gaps[6:]) == {300}
 
@@ -126,7 +127,7 @@ def test_a_thousand_nodes_that_join_are_one_commit(tmp_path: Path) -> None:
     appends = [p for p in world.tracer.points if p.call == "append" and not p.is_after]
 
     assert world.kinds().count("node_joined") == 1001
-    assert len(appends) < 1010, "one for all that joined, and one for each host that was started"
+    assert len(appends) < 10
 
 
 def test_a_host_that_died_is_started_again_and_both_are_written_down(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hybrid.control.guards import missing_providers
+from hybrid.core.models import Caps, InstanceState
 from tests.world.quick import STEP_S, quick_params
 from tests.world.world import World, two_clouds
 
@@ -50,16 +51,9 @@ def test_a_long_list_is_cut(fast_path: Path) -> None:
     world = make_world(fast_path)
     template = world.row()
     for number in range(30):
-        row = template.model_copy(update={"instance_id": f"i-x{number}", "state": "requested"})
-        row = type(row).model_validate(row.model_dump())
-        world.ledger.request(
-            row,
-            caps=world.params.caps.model_copy(
-                update={"node_count": None, "gpu_count": None, "usd_per_hour": None}
-            ),
-            exit_s=0,
-            now_s=0,
-        )
+        changes = {"instance_id": f"i-x{number}", "state": InstanceState.REQUESTED}
+        row = template.model_copy(update=changes)
+        world.ledger.request(row, caps=Caps(), exit_s=0, now_s=world.clock.now_s())
 
     words = missing_providers(world.ledger, [])
 
