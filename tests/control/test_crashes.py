@@ -24,6 +24,22 @@ PAUSES_S = (0.0, 5.0, 120.0)
 BURST = Story("burst")
 DOWN = Story("down", down_s=60.0)
 DOWN_NOW = Story("down-now", down_s=0.0)
+
+
+def closing(*, is_on: bool) -> Callable[[World], None]:
+    """Return what the program does at its start, with and without `--closing`."""
+
+    def start(world: World) -> None:
+        changes = {"is_closing": is_on, "close_by_s": None}
+        world.ledger.set_mode(world.ledger.mode().model_copy(update=changes))
+
+    return start
+
+
+DOWN_AGAIN = Story(
+    "down-then-closing-again", down_s=60.0, after_crash=closing(is_on=True), may_lose_work=True
+)
+UP_AGAIN = Story("down-then-up-again", down_s=60.0, after_crash=closing(is_on=False))
 LATE = Story("work-lands-meanwhile", late_count=4, max_nodes=3)
 
 
@@ -56,6 +72,15 @@ SHAPES = [
     Story("ends-slowly", prepare=spoil(ends_slowly_s=40.0)),
     Story("accepts-then-fails", prepare=spoil(launch_faults=["fails_later"])),
     Story("forgets-what-ended", prepare=spoil(forgets_ended=True)),
+    Story("lists-fail-for-a-while", prepare=spoil(fail_lists=5)),
+    Story("lists-fail-for-long", prepare=spoil(fail_lists=30)),
+    Story(
+        "never-joins-then-the-next-offer",
+        prepare=spoil(never_joins=True),
+        offers=[make_offer(boot_s=10.0), two_clouds()[1]],
+    ),
+    DOWN_AGAIN,
+    UP_AGAIN,
 ]
 
 

@@ -49,6 +49,7 @@ class SimCloud:
         launch_faults: What the next launches do: an error to raise before anything is created;
             `"lost"`: create, then lose the answer; `"fails_later"`: accept, then end it with a
             problem, as Google Cloud does.
+        fail_lists: So many lists fail once a machine is there.
         hide_lists: New machines are missing from this many lists.
         never_joins: New machines never become nodes.
         ends_slowly_s: Time from terminate to gone.
@@ -68,6 +69,7 @@ class SimCloud:
     is_silent: bool = False
     failing: set[str] = field(default_factory=set)
     launch_faults: list[ProviderError | str] = field(default_factory=list)
+    fail_lists: int = 0
     hide_lists: int = 0
     never_joins: bool = False
     ends_slowly_s: float = 0.0
@@ -107,6 +109,9 @@ class SimCloud:
 
     def list_instances(self) -> Sequence[CloudInstance]:
         self._call("list")
+        if self.machines and self.fail_lists > 0:
+            self.fail_lists -= 1
+            raise TransientError("no answer", provider=self.name)
         self.expire()
         seen = []
         for machine in self.machines.values():

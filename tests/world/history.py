@@ -34,6 +34,7 @@ class Story:
         settle_s: How long it may take to be quiet, after a crash too.
         max_nodes: More machines than this were never needed.
         is_on_disk: The ledger is a real file; otherwise it is in memory, and much faster.
+        after_crash: What the next start does first, beside taking over.
         late_count: Tasks that come right after a crash, when nobody looks.
     """
 
@@ -48,6 +49,7 @@ class Story:
     may_lose_work: bool = False
     is_on_disk: bool = False
     late_count: int = 0
+    after_crash: Callable[[World], None] = no_change
 
     def make(self, folder: Path) -> World:
         """Return a world at the start of the story."""
@@ -166,7 +168,9 @@ def resume(story: Story, world: World) -> None:
         # It crashed before the work came.
         world.ray.submit(4, GPU, story.task_s * 3)
         world.ray.submit(6, GPU, story.task_s)
-    if story.down_s is not None and not world.ledger.mode().is_closing:
+    is_closing = world.ledger.mode().is_closing
+    story.after_crash(world)
+    if story.down_s is not None and not is_closing:
         world.desk.close(drain_s=story.down_s, owner="test")
     story.finish(world)
 
