@@ -244,6 +244,7 @@ def big_world(folder: Path, size: Size, *, room: int) -> Iterator[World]:
     params = make_params(caps=Caps(node_count=size.rented + room))
     world = World(folder, params, make_offers(), host_count=size.hosts)
     instances = _rent(world, size.rented)
+    world.boot()  # a controller reads the ledger once, when it starts
     clouds = {
         name: ReadyCloud(name, [o for o in world.offers if o.provider == name])
         for name in _PROVIDERS
