@@ -99,6 +99,8 @@ class Actor:
     def retry_launches(self) -> None:
         """Repeat create calls whose outcome is unknown, with the same token and parameters."""
         now_s = self.clock.monotonic_s()
+        asked = {i.instance_id for i in self.book.live(_S.REQUESTED)}
+        self._retry_at_s = {k: v for k, v in self._retry_at_s.items() if k in asked}
         for instance in self.book.live(_S.REQUESTED):
             if now_s >= self._retry_at_s.get(instance.instance_id, 0.0):
                 self._call(instance)
@@ -121,7 +123,7 @@ class Actor:
             self.book.add(instance, caps=self.params.caps, exit_s=self.params.policy.exit_s)
         except CapExceededError as error:
             self.book.record(
-                "launch_capped", offer.offer_id, str(error), cap=error.cap, reason=reason.code
+                "launch_capped", offer.offer_id, str(error), cap=error.cap, reason_code=reason.code
             )
             return
         self._untouched.add(instance.instance_id)

@@ -132,7 +132,9 @@ class Book:
             return
         self.ledger.append(*events)
         for event in events:
-            _log.info(event.kind, subject=event.subject, reason=event.message, **event.facts)
+            # Whatever the facts are called, they must not clash with the log's own fields.
+            facts = {k: v for k, v in event.facts.items() if k != "event"}
+            _log.info(event.kind, **{**facts, "subject": event.subject, "reason": event.message})
 
     # --- offers that rest -----------------------------------------------------------------
 

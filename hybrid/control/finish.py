@@ -58,6 +58,9 @@ class Finisher:
 
     def drive_terminations(self) -> None:
         """Ask each cloud to end what must end, again and again until it says gone."""
+        names = {i.instance_id for i in self.book.all()}
+        self._retries.keep_only(names | {_expiry_key(name) for name in names})
+        self._released &= names
         for instance in self.book.live(_S.TERMINATING, _S.LOST):
             # Without the cloud's id there is nothing to ask for until its list shows one.
             if instance.provider_id and self._retries.is_due(instance.instance_id):
@@ -109,7 +112,7 @@ class Finisher:
         )
         # Some clouds set the expiry in a call of its own, and a crash may come before that.
         # Until it is made up for, nothing but us would end the machine.
-        key = f"expiry of {instance.instance_id}"
+        key = _expiry_key(instance.instance_id)
         is_missing = cloud is not None and cloud.expires_at_s is None
         if not is_missing or not self._retries.is_due(key):
             return False
@@ -168,3 +171,7 @@ class Finisher:
         except ProviderError as error:
             return {"problem": f"lease not renewed: {error}"}
         return {"lease_until_s": now_s + self.params.lease_s}
+
+
+def _expiry_key(instance_id: str) -> str:
+    return f"expiry of {instance_id}"

@@ -66,6 +66,21 @@ def test_a_reached_cap_drains_everything_and_is_never_passed(
     assert world.loop.commitment.node_count == 0
 
 
+def test_what_still_boots_at_the_cap_is_ended_at_once(fast_path: Path) -> None:
+    world = make_world(fast_path, Caps(usd_per_day=10.0))
+    world.cloud.boot_s = 1e6
+    world.params = world.params.model_copy(
+        update={"deadlines": world.params.deadlines.model_copy(update={"join_s": 1e6})}
+    )
+    world.boot()
+    world.run(100, until=lambda: len(world.alive()) == 2)
+
+    world.run(2000, until=world.is_quiet)
+
+    assert spent(world, day_start_s(NOON_S)) <= 10.0
+    assert world.ray.drains == []
+
+
 def test_a_cap_is_held_although_ray_and_drains_are_silent(fast_path: Path) -> None:
     world = make_world(fast_path, Caps(usd_per_day=10.0))
     world.run(100, until=lambda: len(world.alive()) == 2)

@@ -23,7 +23,8 @@ from hybrid.core.errors import (
     ThrottledError,
     TransientError,
 )
-from hybrid.core.models import Caps, InstanceState
+from hybrid.core.models import Caps, InstanceState, Reason
+from hybrid.core.policy.plan import Launch, Plan
 from hybrid.core.ports import Mode
 from tests.world.memory import MemoryStore
 from tests.world.trace import Point
@@ -351,6 +352,17 @@ def test_a_cap_is_held_by_the_ledger_even_when_the_policy_is_wrong(fast_path: Pa
             caps=Caps(node_count=1),
             exit_s=0.0,
         )
+
+
+def test_a_plan_over_the_caps_is_cut_by_the_ledger_and_written_down(fast_path: Path) -> None:
+    world = World(fast_path)
+    world.run(5)
+    launch = Launch(offer=make_offer(), reason=Reason(code="queue_wait", message="a wrong plan"))
+
+    world.loop.actor.carry_out(Plan(actions=(launch,) * 9))
+
+    assert len(world.machines()) == 4
+    assert world.kinds().count("launch_capped") == 5
 
 
 @pytest.mark.parametrize(

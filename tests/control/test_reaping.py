@@ -13,6 +13,7 @@ from hybrid.core.lifecycle import ENDED
 from hybrid.core.models import InstanceState
 from tests.world.cloud import Machine
 from tests.world.quick import STEP_S, quick_params
+from tests.world.trace import Point
 from tests.world.world import World, make_offer, stranger_spec, two_clouds
 
 GPU = {"GPU": 1.0}
@@ -234,6 +235,55 @@ def test_an_orphan_that_cannot_be_ended_is_tried_less_and_less_often(fast_path: 
     assert 3 < tries < 20
     world.cloud.failing = set()
     world.run(100, until=lambda: not world.cloud.is_alive(stranger))
+
+
+def test_a_machine_of_an_intent_that_ended_is_ended_without_the_whole_grace(
+    fast_path: Path,
+) -> None:
+    """A row that is closed for certain needs no grace: nothing can be on its way."""
+    world = make_world(fast_path, lasts_s=20.0, orphan_grace_s=1000.0)
+    name = world.row().instance_id
+    world.run(300, until=world.is_quiet)
+    undead = add_stranger(world, instance_id=name)
+
+    world.step()
+    assert world.cloud.is_alive(undead)
+    world.run(15)
+
+    assert not world.cloud.is_alive(undead)
+    assert len(world.ledger.spends()) == 1
+
+
+def test_an_orphan_that_is_gone_when_it_is_to_be_ended_is_no_trouble(fast_path: Path) -> None:
+    world = make_world(fast_path)
+    stranger = add_stranger(world, age_s=1000.0)
+    world.run(2 * STEP_S)
+    world.cloud.forgets_ended = True
+
+    def vanish(point: Point) -> None:
+        if point.call == "terminate" and not point.is_after:
+            world.cloud.kill(stranger)
+
+    world.tracer.hook = vanish
+    world.run(20)
+
+    assert "orphan_ended" not in world.kinds()
+    assert "orphan_not_ended" not in world.kinds()
+
+
+def test_what_is_remembered_about_ended_things_is_forgotten(fast_path: Path) -> None:
+    """A controller that lives for years must not grow."""
+    world = make_world(fast_path, lasts_s=20.0)
+    world.run(300, until=world.is_quiet)
+    world.run(20)
+    loop = world.loop
+
+    assert loop.actor._retry_at_s == {}
+    assert loop.actor._untouched == set()
+    assert loop.finisher._retries._tries == {}
+    assert loop.finisher.orphans._since_s == {}
+    assert loop.reconciler._absent_since_s == {}
+    assert loop.reconciler._joining == set()
 
 
 def test_of_two_machines_with_one_id_the_unknown_one_is_ended(fast_path: Path) -> None:
