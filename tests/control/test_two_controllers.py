@@ -27,7 +27,12 @@ TICKS = 4
 def make_world(folder: Path) -> World:
     folder.mkdir()
     world = World(
-        folder, params=quick_params(), step_s=STEP_S, store=MemoryStore(), is_base_traced=True
+        folder,
+        params=quick_params(),
+        step_s=STEP_S,
+        store=MemoryStore(),
+        is_base_traced=True,
+        is_calling=True,
     )
     world.cloud.boot_s = 10.0
     return world

@@ -74,6 +74,7 @@ class Chaos:
             offers=list(two_clouds()),
             step_s=STEP_S,
             may_fail=True,
+            is_calling=self.seed % 2 == 1,
             store=None if self.is_on_disk else MemoryStore(),
         )
         for cloud in world.clouds.values():

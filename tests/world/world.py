@@ -11,6 +11,7 @@ from typing import TypeVar
 from hybrid.control.act import Actor
 from hybrid.control.base import Base
 from hybrid.control.book import Book
+from hybrid.control.calling import CalledProvider
 from hybrid.control.closing import Closer
 from hybrid.control.clouds import Clouds
 from hybrid.control.desk import Desk
@@ -25,7 +26,7 @@ from hybrid.core.errors import FencedError, HybridError, LedgerError
 from hybrid.core.lifecycle import Deadlines
 from hybrid.core.models import Caps, Instance, InstanceState, LaunchSpec, Offer
 from hybrid.core.policy.params import PolicyParams
-from hybrid.core.ports import Ledger
+from hybrid.core.ports import Ledger, Provider
 from hybrid.core.views import ClusterInfo
 from hybrid.jobs.dispatch import Dispatcher
 from tests.world.base import SimFleet, SimHead, SimJobLogs, SimJobs, SimPackages
@@ -102,6 +103,7 @@ class World:
         store: A ledger in memory instead of the real one in `folder`.
         tracer: Numbers every call the controller makes.
         jump_before: By how much the wall clock is set before which tick.
+        is_calling: The retry engine and the call limits are between the loop and the clouds.
         removed: Providers that are no longer in the configuration at the next boot.
         is_base_traced: Calls to the head and the hosts are points, too.
         may_kill_busy: The test expects work to be killed by us.
@@ -119,6 +121,7 @@ class World:
     tracer: Tracer = field(default_factory=Tracer)
     jump_before: dict[int, float] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
+    is_calling: bool = False
     is_base_traced: bool = False
     may_kill_busy: bool = False
     may_fail: bool = False
@@ -188,12 +191,16 @@ class World:
         if self.is_base_traced:
             head = self.tracer.wrap(head, "head", owner=owner)
             fleet = self.tracer.wrap(fleet, "fleet", owner=owner)
-        providers = [
+        providers: list[Provider] = [
             self.tracer.wrap(cloud, name, owner=owner)
             for name, cloud in self.clouds.items()
             if name not in self.removed
         ]
         clock, params = SteadyClock(self.clock), self.params
+        if self.is_calling:
+            rng = random.Random(owner)
+            check = traced.check_epoch
+            providers = [CalledProvider(p, clock, rng, check=check) for p in providers]
         book = Book(traced, clock, params.deadlines)
         shapes = self.fleet.shapes
         base = Base(
