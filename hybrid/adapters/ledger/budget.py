@@ -46,8 +46,8 @@ def _committed(connection: Connection, *, exit_s: float, now_s: float) -> Commit
     )
     booked = connection.execute(_payments(now_s=now_s))
     return commitment_of(
-        [Rental._make(row) for row in live],
-        [Payment._make(row) for row in booked],
+        map(Rental._make, live.all()),
+        map(Payment._make, booked.all()),
         now_s=now_s,
         exit_s=exit_s,
     )
