@@ -21,7 +21,7 @@ class Running:
     service: FakeService
     server: ApiServer = field(init=False)
 
-    def __post_init__(self) -> None:  # noqa: D105
+    def __post_init__(self) -> None:
         self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         token = self.state_dir / "api_token"
         token.write_text(TOKEN)
