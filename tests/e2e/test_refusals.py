@@ -8,7 +8,6 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -169,6 +168,18 @@ def test_a_configuration_without_the_provider_of_live_instances_is_refused(
     cluster.wait_until_home()
 
 
+def test_a_configuration_that_is_wrong_changes_nothing(cluster: Deployment) -> None:
+    pid = cluster.controller_pid
+    good = cluster.config.read_text()
+    cluster.config.write_text(good.replace("name: e2e", "nam: e2e"))
+
+    done = cluster.hybrid("up", str(cluster.config), "-y", code=2)
+
+    assert "nam" in done.err
+    assert cluster.controller_pid == pid
+    cluster.config.write_text(good)
+
+
 def test_hosts_that_come_and_go_in_the_configuration_are_joined_and_left(
     cluster: Deployment,
 ) -> None:
@@ -201,15 +212,3 @@ def test_down_ends_a_host_that_was_taken_out_of_the_configuration(cluster: Deplo
     cluster.down()
 
     cluster.assert_nothing_left()
-
-
-def test_a_configuration_that_is_wrong_changes_nothing(cluster: Deployment) -> None:
-    pid = cluster.controller_pid
-    good = cluster.config.read_text()
-    cluster.config.write_text(good.replace("name: e2e", "nam: e2e"))
-
-    done = cluster.hybrid("up", str(cluster.config), "-y", code=2)
-
-    assert "nam" in done.err
-    assert cluster.controller_pid == pid
-    Path(cluster.config).write_text(good)

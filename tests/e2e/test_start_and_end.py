@@ -78,6 +78,82 @@ def test_up_after_a_controller_killed_in_the_middle_of_up_has_one_cluster(
     assert [n.name for n in fresh.status().nodes] == ["head", "home-1"]
 
 
+def test_ctrl_c_during_an_up_that_takes_over_ends_its_controller_and_nothing_else(
+    cluster: Deployment,
+) -> None:
+    job = cluster.submit("site=onprem")
+    cluster.wait_until(cluster.started, "the task to start")
+    before = {name: cluster.pid_of(name) for name in ("head", "home-1")}
+    cluster.kill_controller()
+    stale = cluster.lock_pid
+
+    command = cluster.start("up", str(cluster.config), "-y")
+    cluster.wait_until(lambda: cluster.lock_pid != stale, "the controller to begin")
+    pid = cluster.lock_pid
+    command.process.send_signal(signal.SIGINT)
+    done = command.wait()
+
+    assert done.code == 130
+    assert find(pid) is None
+    assert "Still there:" in done.text
+    assert {name: cluster.pid_of(name) for name in before} == before
+    cluster.up()
+    cluster.open_gate()
+    assert job.wait() is JobState.SUCCEEDED
+    assert len(cluster.started()) == 1
+
+
+def test_a_stopped_controller_says_what_goes_on_and_the_next_takes_over(
+    cluster: Deployment,
+) -> None:
+    job = cluster.submit("site=cloud")
+    cluster.wait_until(cluster.started, "the task to start")
+    (row,) = cluster.live_rows()
+    before = {name: cluster.pid_of(name) for name in ("head", "home-1", row.instance_id)}
+
+    cluster.stop_controller()
+    log = (cluster.state_dir / "controller.log").read_text().splitlines()
+    cluster.up()
+
+    assert (
+        "The controller has stopped. The head, 1 on-prem hosts and 1 rented instances go on"
+        in (log[-1])
+    )
+    assert {name: cluster.pid_of(name) for name in before} == before
+    assert [r.instance_id for r in cluster.live_rows()] == [row.instance_id]
+    cluster.open_gate()
+    assert job.wait().value == "succeeded"
+    assert len(cluster.started()) == 1
+
+
+def test_after_a_controller_killed_in_the_middle_of_down_up_reopens_and_down_closes(
+    cluster: Deployment,
+) -> None:
+    job = cluster.submit("site=cloud")
+    cluster.wait_until(cluster.started, "the task to start")
+    head = cluster.pid_of("head")
+
+    command = start_down(cluster)
+    cluster.kill_controller()
+    died = command.wait()
+    cluster.up()
+
+    assert died.code == 1
+    assert "the controller died before it had finished" in died.err
+    assert cluster.pid_of("head") == head
+    assert not cluster.status().mode.is_closing
+    assert job.status() is JobState.RUNNING
+
+    command = start_down(cluster)
+    cluster.kill_controller()
+    command.wait()
+    cluster.down()
+
+    assert cluster.jobs()[job.id].state is JobState.CANCELLED
+    assert len(cluster.records()) == len(cluster.rows())
+    cluster.assert_nothing_left()
+
+
 def test_down_after_a_controller_killed_in_the_middle_of_up_leaves_nothing(
     fresh: Deployment,
 ) -> None:
@@ -133,54 +209,6 @@ def test_a_signal_in_the_first_moments_of_the_start_leaves_nothing(
     fresh.assert_nothing_left()
 
 
-def test_ctrl_c_during_an_up_that_takes_over_ends_its_controller_and_nothing_else(
-    cluster: Deployment,
-) -> None:
-    job = cluster.submit("site=onprem")
-    cluster.wait_until(cluster.started, "the task to start")
-    before = {name: cluster.pid_of(name) for name in ("head", "home-1")}
-    cluster.kill_controller()
-    stale = cluster.lock_pid
-
-    command = cluster.start("up", str(cluster.config), "-y")
-    cluster.wait_until(lambda: cluster.lock_pid != stale, "the controller to begin")
-    pid = cluster.lock_pid
-    command.process.send_signal(signal.SIGINT)
-    done = command.wait()
-
-    assert done.code == 130
-    assert find(pid) is None
-    assert "Still there:" in done.text
-    assert {name: cluster.pid_of(name) for name in before} == before
-    cluster.up()
-    cluster.open_gate()
-    assert job.wait() is JobState.SUCCEEDED
-    assert len(cluster.started()) == 1
-
-
-def test_a_stopped_controller_says_what_goes_on_and_the_next_takes_over(
-    cluster: Deployment,
-) -> None:
-    job = cluster.submit("site=cloud")
-    cluster.wait_until(cluster.started, "the task to start")
-    (row,) = cluster.live_rows()
-    before = {name: cluster.pid_of(name) for name in ("head", "home-1", row.instance_id)}
-
-    cluster.stop_controller()
-    log = (cluster.state_dir / "controller.log").read_text().splitlines()
-    cluster.up()
-
-    assert (
-        "The controller has stopped. The head, 1 on-prem hosts and 1 rented instances go on"
-        in (log[-1])
-    )
-    assert {name: cluster.pid_of(name) for name in before} == before
-    assert [r.instance_id for r in cluster.live_rows()] == [row.instance_id]
-    cluster.open_gate()
-    assert job.wait().value == "succeeded"
-    assert len(cluster.started()) == 1
-
-
 def test_down_twice_is_fine(fresh: Deployment) -> None:
     done = fresh.down()
 
@@ -230,34 +258,6 @@ def test_a_second_down_without_a_drain_ends_running_jobs_and_rented_nodes(
     assert "Cluster e2e is closed: nothing is rented, no node is left." in done.out
     assert cluster.jobs()[job.id].state is JobState.CANCELLED
     assert {r.state for r in cluster.rows()} == {InstanceState.TERMINATED}
-    cluster.assert_nothing_left()
-
-
-def test_after_a_controller_killed_in_the_middle_of_down_up_reopens_and_down_closes(
-    cluster: Deployment,
-) -> None:
-    job = cluster.submit("site=cloud")
-    cluster.wait_until(cluster.started, "the task to start")
-    head = cluster.pid_of("head")
-
-    command = start_down(cluster)
-    cluster.kill_controller()
-    died = command.wait()
-    cluster.up()
-
-    assert died.code == 1
-    assert "the controller died before it had finished" in died.err
-    assert cluster.pid_of("head") == head
-    assert not cluster.status().mode.is_closing
-    assert job.status() is JobState.RUNNING
-
-    command = start_down(cluster)
-    cluster.kill_controller()
-    command.wait()
-    cluster.down()
-
-    assert cluster.jobs()[job.id].state is JobState.CANCELLED
-    assert len(cluster.records()) == len(cluster.rows())
     cluster.assert_nothing_left()
 
 
