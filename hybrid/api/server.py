@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 
@@ -18,6 +19,7 @@ from hybrid.api.reading import answer, log_routes, reading_routes
 from hybrid.api.refusals import install
 from hybrid.control.service import Service
 from hybrid.core.errors import ConfigError
+from hybrid.node.ports import holder
 
 _PREFIX = "/api/v1"
 _START_S = 10.0
@@ -131,8 +133,10 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.listen(256)
     except OSError as error:
         listener.close()
+        by = holder(port) if error.errno == errno.EADDRINUSE else ""
+        who = f"{by} has it" if by else "`ss -ltnp` shows who has it"
         raise ConfigError(
-            f"controller.port: cannot listen on {host}:{port} ({error.strerror}); free it "
-            "(`ss -ltnp` shows who has it), or set controller.port to another port or `auto`"
+            f"controller.port: cannot listen on {host}:{port} ({error.strerror}; {who}); free it, "
+            "or set controller.port to another port or `auto`"
         ) from error
     return listener

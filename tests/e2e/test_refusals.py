@@ -72,7 +72,7 @@ def test_a_taken_port_of_the_head_is_named_with_its_holder(
     fresh.assert_nothing_left()
 
 
-def test_a_taken_port_of_the_controller_is_named(
+def test_a_taken_port_of_the_controller_is_named_with_its_holder(
     fresh: Deployment, listener: socket.socket
 ) -> None:
     port = port_of(listener)
@@ -81,6 +81,7 @@ def test_a_taken_port_of_the_controller_is_named(
     said = refused_up(fresh)
 
     assert said.startswith(f"Error: controller.port: cannot listen on 127.0.0.1:{port}")
+    assert f"(pid {os.getpid()}) has it" in said
     assert "set controller.port to another port or `auto`" in said
     fresh.assert_nothing_left()
 
