@@ -5,27 +5,42 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hybrid.control.book import Book
-from hybrid.control.steady import JUMP_S, SteadyClock, latest_s, moved
+from hybrid.control.steady import INSTANTS, JUMP_S, SteadyClock, latest_s
+from hybrid.core.models import Event, Instance
 from hybrid.core.ports import Clock
+
+
+@dataclass(frozen=True)
+class Move:
+    """A value that has to change with the clock.
+
+    Both values are kept: a write whose answer was lost is repeated without moving twice, and a
+    value that somebody changed meanwhile is left alone.
+    """
+
+    before: float
+    after: float
 
 
 @dataclass
 class Jumps:
     """Notices that the wall clock was set, and moves stored instants by the same.
 
-    With another clock than a `SteadyClock` it does nothing.
+    With another clock than a `SteadyClock` it notices nothing.
 
     Attributes:
-        _rows, _offers, _close_s, _unnoticed_s: What is still to be moved or told, and by how
-            much: a write that fails is repeated, and nothing is moved twice.
+        _rows: What is still to be moved, by instance and field.
+        _offers: The same by failure.
+        _close: The same for the end of `down`.
+        _told: What is still to be written down.
     """
 
     book: Book
     clock: Clock
-    _rows: dict[str, float] = field(default_factory=dict)
-    _offers: dict[str, float] = field(default_factory=dict)
-    _close_s: float = 0.0
-    _unnoticed_s: float = 0.0
+    _rows: dict[str, dict[str, Move]] = field(default_factory=dict)
+    _offers: dict[str, Move] = field(default_factory=dict)
+    _close: Move | None = None
+    _told: list[Event] = field(default_factory=list)
 
     def look_back(self) -> None:
         """Find rows that lie in the future: the clock was set back while no controller ran.
@@ -34,63 +49,72 @@ class Jumps:
         """
         self.book.read()
         now_s = self.clock.now_s()
+        most_s = 0.0
         for instance in self.book.all():
             ahead_s = latest_s(instance) - now_s
             if ahead_s >= JUMP_S:
-                self._rows[instance.instance_id] = -ahead_s
-                self._unnoticed_s = max(self._unnoticed_s, ahead_s)
+                self._move(instance, -ahead_s)
+                most_s = max(most_s, ahead_s)
+        if most_s:
+            what = f"while no controller ran, the wall clock was set back by {most_s:.0f} s or more"
+            self._tell(what, -most_s)
 
     def has_jumped(self) -> bool:
         """Return whether the clock was set since the last look: instants mean something else."""
         return isinstance(self.clock, SteadyClock) and self.clock.has_jumped()
 
     def notice(self) -> float:
-        """Go on from the wall clock as it is now; return by how much it was set."""
+        """Go on from the wall clock as it is now; return by how much it was set.
+
+        Call `apply` before, so that nothing is pending, and afterwards.
+        """
         if not isinstance(self.clock, SteadyClock) or not self.clock.has_jumped():
             return 0.0
         self.book.read()
+        mode = self.book.ledger.mode()
         by_s = self.clock.catch_up()
         for instance in self.book.all():
-            key = instance.instance_id
-            self._rows[key] = self._rows.get(key, 0.0) + by_s
+            self._move(instance, by_s)
         for failure in self.book.failures():
-            self._offers[failure.key] = self._offers.get(failure.key, 0.0) + by_s
-        self._close_s += by_s
+            self._offers[failure.key] = Move(failure.until_s, failure.until_s + by_s)
+        if mode.close_by_s is not None:
+            self._close = Move(mode.close_by_s, mode.close_by_s + by_s)
+        self._tell(f"the wall clock was set by {by_s:+.0f} s", by_s)
         return by_s
 
     def apply(self) -> None:
         """Store the moved instants. Raises `LedgerError`; call again then."""
-        if not self._close_s and not self._rows and not self._offers:
+        if not self._rows and not self._offers and not self._close and not self._told:
             return
         self.book.read()
-        if self._close_s:
-            self._move_mode()
-        if self._unnoticed_s:
-            ahead_s, self._unnoticed_s = self._unnoticed_s, 0.0
-            self._record(
-                f"while no controller ran, the wall clock was set back by {ahead_s:.0f} s or more",
-                -ahead_s,
-            )
-        for key, by_s in list(self._offers.items()):
+        if self._close is not None:
+            mode = self.book.ledger.mode()
+            if mode.close_by_s == self._close.before:
+                changes = {"close_by_s": self._close.after}
+                self.book.ledger.set_mode(mode.model_copy(update=changes))
+            self._close = None
+        for key, move in list(self._offers.items()):
             failure = self.book.failure(key)
-            if failure is not None:
-                until_s = failure.until_s + by_s
-                self.book.save_failure(failure.model_copy(update={"until_s": until_s}))
+            if failure is not None and failure.until_s == move.before:
+                self.book.save_failure(failure.model_copy(update={"until_s": move.after}))
             del self._offers[key]
-        for key, by_s in list(self._rows.items()):
+        for key, moves in list(self._rows.items()):
             instance = self.book.get(key)
             if instance is not None:
-                self.book.note(instance, **moved(instance, by_s))
+                due = {n: m.after for n, m in moves.items() if getattr(instance, n) == m.before}
+                self.book.note(instance, **due)
             del self._rows[key]
+        self.book.record_all(self._told)
+        self._told = []
 
-    def _move_mode(self) -> None:
-        mode = self.book.ledger.mode()
-        if mode.close_by_s is not None:
-            close_by_s = mode.close_by_s + self._close_s
-            self.book.ledger.set_mode(mode.model_copy(update={"close_by_s": close_by_s}))
-        by_s, self._close_s = self._close_s, 0.0
-        self._record(f"the wall clock was set by {by_s:+.0f} s", by_s)
+    def _move(self, instance: Instance, by_s: float) -> None:
+        values = {name: getattr(instance, name) for name in INSTANTS}
+        self._rows[instance.instance_id] = {
+            name: Move(value, value + by_s) for name, value in values.items() if value is not None
+        }
 
-    def _record(self, what: str, jump_s: float) -> None:
+    def _tell(self, what: str, jump_s: float) -> None:
         advice = "deadlines and leases move with it. Check the time service of the head host"
-        self.book.record("clock_jumped", message=f"{what}; {advice}", jump_s=round(jump_s, 1))
+        message = f"{what}; {advice}"
+        event = self.book.event("clock_jumped", message=message, jump_s=round(jump_s, 1))
+        self._told.append(event)

@@ -112,6 +112,7 @@ class Loop:
         self.phase = "" if self.is_ready else self._starting_phase()
 
     def _follow_clock(self) -> None:
+        self.jumps.apply()
         by_s = self.jumps.notice()
         if self.breach_since_s is not None:
             self.breach_since_s += by_s

@@ -73,9 +73,3 @@ def latest_s(instance: Instance) -> float:
     """Return the last instant that has passed for an instance, as its row has it."""
     values = (getattr(instance, name) for name in INSTANTS if name not in _AHEAD)
     return max((float(value) for value in values if value is not None), default=0.0)
-
-
-def moved(instance: Instance, by_s: float) -> dict[str, object]:
-    """Return the changes that move an instance's instants by a jump of the clock."""
-    values = ((name, getattr(instance, name)) for name in INSTANTS)
-    return {name: value + by_s for name, value in values if value is not None}

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from hybrid.control.steady import SteadyClock
-from hybrid.core.models import Instance, InstanceState
+from hybrid.core.errors import LedgerError
+from hybrid.core.models import Instance, InstanceState, OfferFailure
 from tests.world.clock import VirtualClock
 from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
@@ -216,30 +217,42 @@ def test_small_corrections_of_the_clock_are_no_jumps(fast_path: Path) -> None:
     assert "clock_jumped" not in world.kinds()
 
 
-def test_a_jump_is_moved_once_although_a_write_fails_in_the_middle(fast_path: Path) -> None:
-    from hybrid.core.errors import LedgerError
-
+@pytest.mark.parametrize("is_after", [False, True], ids=["before-commit", "after-commit"])
+@pytest.mark.parametrize("call", ["save", "save_failure", "set_mode", "append"])
+@JUMP
+def test_a_jump_is_moved_once_although_a_write_fails_in_the_middle(
+    fast_path: Path, jump_s: float, call: str, is_after: bool
+) -> None:
+    """The write did nothing, or it did all and its answer was lost."""
     world = make_world(fast_path)
-    world.ray.submit(20, GPU, 5000.0)
-    world.run(100, until=lambda: [r.state for r in world.rows()].count(S.RUNNING) == 3)
-    before = {r.instance_id: r for r in world.rows()}
+    world.ray.submit(16, GPU, 5000.0)
+    world.run(100, until=lambda: [r.state for r in world.rows()].count(S.RUNNING) == 2)
+    world.desk.close(drain_s=5000.0, owner="test")
+    before = {r.instance_id: r.created_at_s for r in world.ledger.live_instances()}
     failed: list[Point] = []
 
     def fail(point: Point) -> None:
-        if point.call == "save" and not point.is_after and len(failed) < 3:
+        if point.call == call and point.is_after == is_after and not failed:
             failed.append(point)
-            if len(failed) == 2:
-                raise LedgerError("disk full")
+            raise LedgerError("disk full")
 
-    world.clock.jump(HOUR_S)
+    close_by_s = world.ledger.mode().close_by_s or 0.0
+    failure = OfferFailure(
+        key="x", failure_count=1, until_s=world.clock.now_s() + 900.0, error="E", message="m"
+    )
+    world.loop.book.save_failure(failure)
+    world.clock.jump(jump_s)
     world.tracer.hook = fail
     with pytest.raises(LedgerError):
         world.step()
     world.tracer.hook = None
     world.run(10)
 
-    for row in world.rows():
-        assert row.created_at_s == before[row.instance_id].created_at_s + HOUR_S
+    rows = {r.instance_id: r.created_at_s for r in world.ledger.live_instances()}
+    assert rows == {name: at_s + jump_s for name, at_s in before.items()}
+    assert world.ledger.mode().close_by_s == close_by_s + jump_s
+    assert world.ledger.failures()[0].until_s == failure.until_s + jump_s
+    assert world.kinds().count("clock_jumped") in ((1, 2) if call == "append" else (1,))
 
 
 # --- the clock itself -----------------------------------------------------------------------

@@ -115,7 +115,9 @@ class SimCloud:
         self.expire()
         seen = []
         for machine in self.machines.values():
-            if machine.hidden_lists > 0:
+            # Never for longer than promised, however few lists were read meanwhile.
+            is_late = 0 < self.list_lag_s < self._now_s() - machine.launched_at_s
+            if machine.hidden_lists > 0 and not is_late:
                 machine.hidden_lists -= 1
             elif self.is_alive(machine) or not self.forgets_ended:
                 seen.append(self._entry(machine))
