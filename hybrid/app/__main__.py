@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import hybrid
 from hybrid.adapters.state import AlreadyRunningError, StateFolder
 from hybrid.app.base import LocalBase
+from hybrid.client.discover import process_mark
 from hybrid.core.errors import ConfigError, HybridError
 from hybrid.settings import Settings, environment, load
 
@@ -157,6 +158,7 @@ def _control(
             "config_path": str(settings.origin.file or settings.source),
             "version": hybrid.__version__,
             "started_at_s": clock.now_s(),
+            **process_mark(os.getpid()),
         }
     )
     try:

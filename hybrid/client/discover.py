@@ -73,7 +73,7 @@ def read_record(state_dir: Path) -> Record | None:
             pid=pid,
             config_path=str(fields.get("config_path") or ""),
             started_at_s=float(fields.get("started_at_s") or 0.0),
-            is_alive=is_alive(pid),
+            is_alive=is_alive(pid) and _is_same_process(pid, fields),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -151,6 +151,25 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return True
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _is_same_process(pid: int, fields: Mapping[str, object]) -> bool:
+    """Return whether a process is the one that wrote the record, and not one with its number.
+
+    After a restart of the machine small numbers are soon taken again.
+    """
+    wrote = {key: fields[key] for key in ("boot_id", "start_time") if key in fields}
+    return not wrote or wrote == process_mark(pid)
+
+
+def process_mark(pid: int) -> Mapping[str, object]:
+    """Return what tells a process from others that get its number; empty when it is gone."""
+    try:
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return {}
+    return {"boot_id": boot_id, "start_time": int(stat.rpartition(")")[2].split()[19])}
 
 
 def _nothing_runs(known: Sequence[Record]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from hybrid.core.models import Instance, InstanceState
@@ -28,11 +30,18 @@ def test_a_controller_killed_at_rest_comes_back_to_the_same_cluster(cluster: Dep
     job = cluster.submit("site=onprem")
     cluster.wait_until(cluster.started, "the task to start")
     bases = {name: cluster.pid_of(name) for name in ("head", "home-1")}
+    killed = cluster.controller_pid
 
     cluster.kill_controller()
     gone = cluster.hybrid("status", code=3)
+    # what a restart of the machine brings: another process, this one, has its number
+    record = cluster.state_dir / "controller.json"
+    record.write_text(record.read_text().replace(f'"pid": {killed}', f'"pid": {os.getpid()}'))
+    assert cluster.controller_pid == os.getpid()
+    still_gone = cluster.hybrid("status", code=3)
     cluster.up()
 
+    assert gone.err == still_gone.err
     assert "the controller of e2e died" in gone.err
     assert "`hybrid up` goes on, `hybrid down` cleans up" in gone.err
     assert {name: cluster.pid_of(name) for name in bases} == bases
