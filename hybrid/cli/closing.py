@@ -14,6 +14,8 @@ from hybrid.client import discover
 if TYPE_CHECKING:
     from hybrid.client.discover import Record
 
+_START_S = 60.0
+
 
 @dataclass(frozen=True)
 class Target:
@@ -66,6 +68,32 @@ def find(file: Path | None, name: str) -> Target | None:
             ExitCode.USAGE,
         )
     return _of_folder(folders[0]) if folders else None
+
+
+def wait_for_start(state_dir: Path) -> Record | None:
+    """Return the record of a controller that is starting; `None` when none is.
+
+    Between its first moment and its record lie seconds, in which it has the state folder.
+    """
+    from hybrid.cli.controller import CLOCK, POLL_S
+
+    end_s = CLOCK.monotonic_s() + _START_S
+    while _is_starting(state_dir) and CLOCK.monotonic_s() < end_s:
+        record = discover.read_record(state_dir)
+        if record is not None and record.is_alive:
+            return record
+        CLOCK.sleep(POLL_S)
+    return None
+
+
+def _is_starting(state_dir: Path) -> bool:
+    """Return whether the process that took the state folder last still lives."""
+    try:
+        pid = int((state_dir / "controller.lock").read_text())
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError):
+        return False
+    return bytes(state_dir) in words
 
 
 def _of_file(file: Path) -> Target:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,6 +45,8 @@ def down(
     if target is None:
         output.lines(["No hybrid cluster is running, and nothing is left of one."])
         return
+    if target.record is None:
+        target = replace(target, record=closing.wait_for_start(target.state_dir))
     if target.is_clean():
         output.lines([f"Cluster {target.name} is not running, and nothing of it is left."])
         return

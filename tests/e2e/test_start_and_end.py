@@ -166,6 +166,17 @@ def test_down_after_a_controller_killed_in_the_middle_of_up_leaves_nothing(
     fresh.assert_nothing_left()
 
 
+def test_down_during_up_ends_what_is_starting(fresh: Deployment) -> None:
+    command, pid = start_up(fresh)
+
+    fresh.down()
+    done = command.wait()
+
+    assert done.code in (0, 1)  # it may have been ready for a moment
+    assert find(pid) is None
+    fresh.assert_nothing_left()
+
+
 def test_ctrl_c_during_up_leaves_nothing_and_says_so(fresh: Deployment) -> None:
     command, pid = start_up(fresh)
 
