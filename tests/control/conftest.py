@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from tests.world.fixtures import fast_path, quiet_log
+import pytest
 
-__all__ = ["fast_path", "quiet_log"]
+from tests.world.fixtures import count_histories, fast_path, quiet_log, tell_histories
+
+__all__ = ["count_histories", "fast_path", "quiet_log"]
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    tell_histories(terminalreporter, config)

@@ -15,6 +15,7 @@ from dataclasses import replace
 import pytest
 
 from hybrid.core.errors import CapacityError, ThrottledError
+from tests.world.fixtures import Count
 from tests.world.history import Cut, Story, points_of, replay, replay_fault
 from tests.world.trace import Point
 from tests.world.world import World, make_offer, two_clouds
@@ -105,8 +106,6 @@ def is_change(point: Point) -> bool:
     return not point.is_read
 
 
-Record = Callable[[str, object], None]
-
 # Half an hour: every story with every pause, in memory and on disk.
 ALL = [BURST, DOWN, LATE, *SHAPES] if "HYBRID_ALL_HISTORIES" in os.environ else []
 
@@ -114,45 +113,45 @@ ALL = [BURST, DOWN, LATE, *SHAPES] if "HYBRID_ALL_HISTORIES" in os.environ else 
 @pytest.mark.slow
 @pytest.mark.parametrize("story", [BURST, DOWN], ids=lambda s: s.name)
 def test_a_crash_at_any_point_loses_nothing_and_doubles_nothing(
-    story: Story, record_property: Record
+    story: Story, count_histories: Count
 ) -> None:
     """Every point, with no pause, a short one and a long one: more than 1,500 histories."""
     count = play_all(story, PAUSES_S)
 
-    record_property("histories", count)
+    count_histories(count)
     assert count > 750
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("story", [BURST, DOWN], ids=lambda s: s.name)
-def test_a_crash_next_to_any_change_on_a_real_ledger(story: Story, record_property: Record) -> None:
+def test_a_crash_next_to_any_change_on_a_real_ledger(story: Story, count_histories: Count) -> None:
     count = play_all(replace(story, is_on_disk=True), [5.0], wanted=is_change)
 
-    record_property("histories", count)
+    count_histories(count)
 
 
 @pytest.mark.slow
-def test_work_that_lands_while_nobody_looks_is_not_killed(record_property: Record) -> None:
-    record_property("histories", play_all(LATE, [120.0]))
+def test_work_that_lands_while_nobody_looks_is_not_killed(count_histories: Count) -> None:
+    count_histories(play_all(LATE, [120.0]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("story", SHAPES, ids=lambda s: s.name)
 def test_a_crash_amid_other_trouble_loses_nothing_and_doubles_nothing(
-    story: Story, record_property: Record
+    story: Story, count_histories: Count
 ) -> None:
-    record_property("histories", play_all(story, [5.0], wanted=is_change))
+    count_histories(play_all(story, [5.0], wanted=is_change))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("story", [BURST, DOWN], ids=lambda s: s.name)
-def test_a_call_that_fails_once_costs_a_tick(story: Story, record_property: Record) -> None:
+def test_a_call_that_fails_once_costs_a_tick(story: Story, count_histories: Count) -> None:
     """No crash: one call gets no answer, before it did anything or after it did all."""
     points = [p for p in points_of(story) if p.call not in ("acquire", "set_mode")]
     for point in points:
         replay_fault(story, point)
 
-    record_property("histories", len(points))
+    count_histories(len(points))
 
 
 @pytest.mark.slow
@@ -160,6 +159,6 @@ def test_a_call_that_fails_once_costs_a_tick(story: Story, record_property: Reco
 @pytest.mark.parametrize("story", ALL, ids=lambda s: s.name)
 @pytest.mark.timeout(3600)
 def test_every_point_of_every_story_with_every_pause(
-    story: Story, is_on_disk: bool, record_property: Record
+    story: Story, is_on_disk: bool, count_histories: Count
 ) -> None:
-    record_property("histories", play_all(replace(story, is_on_disk=is_on_disk), PAUSES_S))
+    count_histories(play_all(replace(story, is_on_disk=is_on_disk), PAUSES_S))

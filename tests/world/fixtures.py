@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 import structlog
 
 from tests.world.ledgers import fast_folder
+
+Count: TypeAlias = Callable[[int], None]
+HISTORIES = pytest.StashKey[int]()
+
+
+@pytest.fixture
+def count_histories(pytestconfig: pytest.Config) -> Count:
+    """Add to the number of histories that the end of the run tells."""
+
+    def count(number: int) -> None:
+        stash = pytestconfig.stash
+        stash[HISTORIES] = stash.get(HISTORIES, 0) + number
+
+    return count
+
+
+def tell_histories(reporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell how many histories the run has played."""
+    number = config.stash.get(HISTORIES, 0)
+    if number:
+        reporter.write_line(f"{number} histories of crashes and faults were played")
 
 
 @pytest.fixture
