@@ -127,6 +127,7 @@ def _control(
     from hybrid.app.compose import make_controller, make_providers
     from hybrid.control import log
     from hybrid.control.guards import missing_providers
+    from hybrid.control.steady import SteadyClock
 
     log.configure(is_pretty=options.pretty)
     clock = SystemClock()
@@ -142,7 +143,14 @@ def _control(
     port = _port(settings, state)
     url = f"http://{settings.controller.host}:{port}"
     controller = make_controller(
-        settings, state, base, ledger=ledger, providers=providers, url=url, clock=clock
+        settings,
+        state,
+        base,
+        ledger=ledger,
+        providers=providers,
+        url=url,
+        # Notices when the wall clock is set, so that no stored instant changes its meaning.
+        clock=SteadyClock(clock),
     )
     controller.runner.loop.start()
     server = serve(

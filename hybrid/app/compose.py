@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 import hybrid
 from hybrid.adapters import catalog
-from hybrid.adapters.clock import SystemClock
 from hybrid.adapters.job_logs import JobLogFolder
 from hybrid.adapters.ledger import SqlLedger
 from hybrid.adapters.local_jobs import LocalJobs
@@ -90,7 +89,7 @@ def make_controller(
     ledger: SqlLedger,
     providers: Sequence[Provider],
     url: str,
-    clock: SystemClock,
+    clock: Clock,
 ) -> Controller:
     """Return a controller over real adapters; starts nothing."""
     params = control_params(settings)
@@ -107,7 +106,9 @@ def make_controller(
     logs = JobLogFolder(state.path / "job_logs")
     book = Book(ledger, clock, params.deadlines)
     rng = random.Random()
-    called = [CalledProvider(provider, clock, rng) for provider in providers]
+    called = [
+        CalledProvider(provider, clock, rng, check=ledger.check_epoch) for provider in providers
+    ]
     clouds = Clouds(called, clock)
     eye = RayEye(cluster, clock)
     the_base = Base(base.head, base.fleet, clock, shapes=base.shapes, labels=base.labels)
