@@ -214,8 +214,13 @@ class Deployment:
         return int(_json(self._node_folder(node) / "pid.json")["pid"])
 
     def raylet_pid_of(self, node: str) -> int:
-        """Return Ray's own process of a node."""
-        return int(_json(self._node_folder(node) / "status.json")["raylet_pid"])
+        """Return Ray's own process of a node, once the node wrote it down.
+
+        Ray places work on a node before `ray start` has ended there, so a task may run already.
+        """
+        path = self._node_folder(node) / "status.json"
+        self.wait_until(lambda: _json(path).get("raylet_pid"), f"the raylet of {node}")
+        return int(_json(path)["raylet_pid"])
 
     def pids_of(self, node: str) -> list[int]:
         """Return every process of a node."""
