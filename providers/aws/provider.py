@@ -21,8 +21,9 @@ from hybrid.core.errors import (
     ProviderError,
 )
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
+from hybrid.core.models.withheld import Offered
 from hybrid.core.ports import ProviderContext
-from providers.aws import offers, requests
+from providers.aws import requests
 from providers.aws.client import AwsClient
 from providers.aws.fleet import Fleets
 from providers.aws.instances import (
@@ -38,7 +39,8 @@ from providers.aws.instances import (
 )
 from providers.aws.machines import Knowledge
 from providers.aws.market import REFRESH_S, Images, SpotPrices, Types
-from providers.aws.params import Params, Pool
+from providers.aws.params import Params
+from providers.aws.shelf import Shelf
 from providers.aws.userdata import user_data
 
 _PAGE_COUNT = 1000
@@ -72,29 +74,29 @@ class AwsProvider:
         self._pools = {pool.offer_id(name): pool for pool in params.pools}
         # Regions of pools and, once their ids come by, of instances whose pool is no longer there.
         self._regions = {pool.region for pool in params.pools}
-        self._types = Types(self._client)
-        self._prices = SpotPrices(self._client, context.clock)
+        self._shelf = Shelf(
+            name,
+            params,
+            context,
+            types=Types(self._client),
+            prices=SpotPrices(self._client, context.clock),
+        )
         self._images = Images(self._client, context.clock)
         self._fleets = Fleets(self._client, context.clock)
         self._swept_at_s = context.clock.monotonic_s()
 
     def offers(self) -> Sequence[Offer]:
-        """See `Provider.offers`. A spot pool whose price nobody knows is left out."""
+        """See `Provider.offers`. `pool_offers` says what is left out, and why."""
+        return [offer for offer in self.pool_offers() if isinstance(offer, Offer)]
+
+    def pool_offers(self) -> Sequence[Offered]:
+        """See `CandidProvider.pool_offers`."""
         self._sweep()
-        found: list[Offer] = []
-        first: ProviderError | None = None
-        for region in sorted({pool.region for pool in self._params.pools}):
-            pools = [pool for pool in self._params.pools if pool.region == region]
-            try:
-                found += self._offers_of(region, pools)
-            except AuthError:
-                raise
-            except ProviderError as error:
-                # A region in trouble costs its own offers, not those of the others.
-                first = first or error
-        if first is not None and not found:
-            raise first
-        return found
+        return self._shelf.online()
+
+    def offline_offers(self) -> Sequence[Offered]:
+        """See `OfflineProvider.offline_offers`."""
+        return self._shelf.offline()
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         """See `Provider.launch`."""
@@ -144,30 +146,7 @@ class AwsProvider:
         if not live:
             raise self._not_found(provider_ids)
 
-    # --- offers ----------------------------------------------------------------------------
-
-    def _offers_of(self, region: str, pools: Sequence[Pool]) -> Iterator[Offer]:
-        vague = {pool.instance_type for pool in pools if offers.needs_facts(pool)}
-        facts = self._types.of(region, vague)
-        spot = {pool.instance_type for pool in pools if offers.needs_price(pool)}
-        if spot:
-            self._prices.refresh(region, spot)
-        for pool in pools:
-            price = pool.usd_per_hour or self._market_usd_per_hour(pool)
-            if price > 0:
-                yield offers.offer(
-                    pool, self.name, facts=facts.get(pool.instance_type), usd_per_hour=price
-                )
-
-    def _market_usd_per_hour(self, pool: Pool) -> float:
-        zones = [pool.zone] if pool.zone else self._params.region(pool).subnets
-        prices = self._prices.usd_per_hour(pool.region, pool.instance_type)
-        price = offers.spot_usd_per_hour(zones, prices)
-        # Never above on-demand, which is the safer buy and EC2's own limit.
-        knowledge = Knowledge(self._context.catalog, Terms(now_s=self._context.clock.now_s()))
-        on_demand = knowledge.on_demand_usd_per_hour(pool.infra, pool.instance_type)
-        limits = [limit for limit in (pool.spot_limit_usd_per_hour, on_demand) if limit is not None]
-        return 0.0 if any(price > limit for limit in limits) else price
+    # --- launching -------------------------------------------------------------------------
 
     def _sweep(self) -> None:
         """Remove launch templates that crashes left, now and then."""
@@ -177,8 +156,6 @@ class AwsProvider:
         self._swept_at_s = now_s
         for region in sorted({pool.region for pool in self._params.pools if not pool.zone}):
             self._fleets.sweep(region, self._context.cluster_id)
-
-    # --- launching -------------------------------------------------------------------------
 
     def _order(
         self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str

@@ -73,6 +73,10 @@ class BaiduProvider:
         """See `Provider.offers`."""
         return [offer_of(self.name, pool, self._params) for pool in self._params.pools]
 
+    def offline_offers(self) -> Sequence[Offer]:
+        """See `OfflineProvider.offline_offers`: no call is needed for `offers`."""
+        return self.offers()
+
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         """See `Provider.launch`. Two calls: create, and then the instance's own expiry.
 

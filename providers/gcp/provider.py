@@ -78,6 +78,10 @@ class GcpProvider:
         """See `Provider.offers`."""
         return [offer_of(pool, self.name) for pool in self._params.pools]
 
+    def offline_offers(self) -> Sequence[Offer]:
+        """See `OfflineProvider.offline_offers`: no call is needed for `offers`."""
+        return self.offers()
+
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         """See `Provider.launch`. Waits up to `launch_wait` for Google to have the machine."""
         pool = self._pools.get(offer.offer_id)

@@ -65,6 +65,10 @@ class LocalProvider:
             for offer_id, pool in self._pools.items()
         ]
 
+    def offline_offers(self) -> Sequence[Offer]:
+        """See `OfflineProvider.offline_offers`: the store is on this machine."""
+        return self.offers()
+
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         """See `Provider.launch`. The record is on disk, whole, before any process starts."""
         name = self._folder_name(spec)
