@@ -31,11 +31,14 @@ from hybrid.control.closing import Closer
 from hybrid.control.clouds import Clouds
 from hybrid.control.desk import Desk
 from hybrid.control.finish import Finisher
+from hybrid.control.launching import Launcher
 from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
 from hybrid.control.observe import RayEye, Reconciler
 from hybrid.control.params import ClusterFacts
+from hybrid.control.resting import Resting
 from hybrid.control.runner import Runner
+from hybrid.control.together import AtOnce
 from hybrid.core.ports import Clock, MakeProvider, Provider, ProviderContext
 from hybrid.core.views import ClusterInfo
 from hybrid.jobs.dispatch import Dispatcher
@@ -109,7 +112,7 @@ def make_controller(
     called = [
         CalledProvider(provider, clock, rng, check=ledger.check_epoch) for provider in providers
     ]
-    clouds = Clouds(called, clock)
+    clouds = Clouds(called, clock, together=AtOnce())
     eye = RayEye(cluster, clock)
     the_base = Base(base.head, base.fleet, clock, shapes=base.shapes, labels=base.labels)
     facts = ClusterFacts(
@@ -120,17 +123,17 @@ def make_controller(
         ray_version=version("ray"),
         python_version=platform.python_version(),
     )
-    actor = Actor(
+    launcher = Launcher(
         book=book,
         clouds=clouds,
-        cluster=cluster,
         clock=clock,
         params=params,
         facts=facts,
         new_id=lambda: f"i-{secrets.token_hex(5)}",
         secret=secret,
-        rng=rng,
+        resting=Resting(book, clock, params, rng),
     )
+    actor = Actor(book=book, cluster=cluster, clock=clock, params=params, launcher=launcher)
     finisher = Finisher(book, clouds, actor, clock, params)
     packages = PackageFolder(state.path / "packages")
     packages.keep_only({job.spec.package for job in ledger.jobs(is_live_only=True)})

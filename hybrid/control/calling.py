@@ -10,17 +10,19 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
+from hybrid.control import log
 from hybrid.core.backoff import backoff_s
 from hybrid.core.bucket import Bucket, Rate
-from hybrid.core.errors import ProviderError, ThrottledError, TransientError
+from hybrid.core.errors import HybridError, ProviderError, ThrottledError, TransientError
 from hybrid.core.models import CloudInstance, LaunchSpec, Model, Offer
-from hybrid.core.ports import Clock, Provider
+from hybrid.core.ports import Clock, GangProvider, Provider
 
+_log = log.get(__name__)
 _T = TypeVar("_T")
 _OWN_LIMIT = "OwnLimit"
 _CHANGES = ("launch", "extend", "terminate")
@@ -104,11 +106,30 @@ class CalledProvider:
         A refusal says what came of one call. After one without an answer it proves nothing, and
         the whole is reported as unknown.
         """
+        return self._rent(
+            lambda: self._inner.launch(offer, spec, token=token, join_token=join_token)
+        )
+
+    def launch_gang(
+        self,
+        offer: Offer,
+        specs: Sequence[LaunchSpec],
+        *,
+        token: str,
+        join_tokens: Mapping[str, str],
+    ) -> Mapping[str, str]:
+        """See `GangProvider.launch_gang`, for an adapter that is one."""
+        inner = cast("GangProvider", self._inner)
+        return self._rent(
+            lambda: inner.launch_gang(offer, specs, token=token, join_tokens=join_tokens)
+        )
+
+    def _rent(self, call: Callable[[], _T]) -> _T:
         unknown: list[TransientError] = []
 
-        def once() -> str:
+        def once() -> _T:
             try:
-                return self._inner.launch(offer, spec, token=token, join_token=join_token)
+                return self._checked(call)
             except TransientError as error:
                 unknown.append(error)
                 raise
@@ -149,9 +170,24 @@ class CalledProvider:
             self._wait_for_token(kind)
             if self._check is not None and kind in _CHANGES:
                 self._check()
-            return call()
+            return self._checked(call)
 
         return engine(limited)
+
+    def _checked(self, call: Callable[[], _T]) -> _T:
+        """Make a call; an adapter's own mistake is that cloud's trouble and nobody else's."""
+        try:
+            return call()
+        except HybridError:
+            raise
+        except Exception as error:
+            _log.exception("adapter_failed", provider=self.name)
+            raise TransientError(
+                f"the adapter failed: {type(error).__name__}: {error}; the controller's log has "
+                f"the place; please report it",
+                provider=self.name,
+                code=type(error).__name__,
+            ) from error
 
     def _pause_s(self, state: RetryCallState) -> float:
         return backoff_s(

@@ -6,19 +6,53 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from hybrid.control.together import Together, in_turn
 from hybrid.core.errors import ProviderError
 from hybrid.core.models import CloudInstance, CloudState, Instance, Offer
 from hybrid.core.policy.plan import Source
 from hybrid.core.ports import Clock, Provider
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What one provider said; `offers` is `None` when it was not asked for them."""
+
+    listed: tuple[CloudInstance, ...] | ProviderError
+    offers: tuple[Offer, ...] | ProviderError | None = None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One look at one provider, in a thread of its own."""
+
+    provider: Provider
+    with_offers: bool
+
+    def ask(self) -> _Seen:
+        try:
+            listed = tuple(self.provider.list_instances())
+        except ProviderError as error:
+            return _Seen(error)
+        if not self.with_offers:
+            return _Seen(listed)
+        try:
+            return _Seen(listed, tuple(self.provider.offers()))
+        except ProviderError as error:
+            return _Seen(listed, error)
+
+
 @dataclass
 class Clouds:
-    """All providers, looked at once a tick. One in trouble costs its own offers only."""
+    """All providers, looked at once a tick. One in trouble costs its own offers only.
+
+    Attributes:
+        together: Makes the calls of a tick.
+    """
 
     providers: Sequence[Provider]
     clock: Clock
     offers_every_s: float = 60.0
+    together: Together = in_turn
     listed: dict[str, tuple[CloudInstance, ...]] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     _offers: dict[str, tuple[Offer, ...]] = field(default_factory=dict)
@@ -35,17 +69,22 @@ class Clouds:
         """Read every provider's list, and its offers when they are old."""
         self.listed = {}
         self._by_id = {}
-        for provider in self.providers:
-            try:
-                self.listed[provider.name] = tuple(provider.list_instances())
-            except ProviderError as error:
-                self._set_blind(provider.name, error)
+        now_s = self.clock.monotonic_s()
+        looks = [_Look(p, self._are_offers_old(p.name, now_s)) for p in self.providers]
+        for look, seen in zip(looks, self.together([look.ask for look in looks]), strict=True):
+            name = look.provider.name
+            if isinstance(seen.listed, ProviderError):
+                self._set_blind(name, seen.listed)
                 continue
-            self.sources[provider.name] = Source(
-                name=f"provider:{provider.name}",
+            self.listed[name] = seen.listed
+            if seen.offers is not None:
+                self._offers_at_s[name] = now_s
+                self._take_offers(name, seen.offers)
+            self.sources[name] = Source(
+                name=f"provider:{name}",
                 is_up=True,
                 seen_at_s=self.clock.now_s(),
-                problem=self._refresh_offers(provider),
+                problem=self._offer_problems.get(name, ""),
             )
 
     def is_listed(self, name: str) -> bool:
@@ -99,23 +138,17 @@ class Clouds:
             self._by_id[name] = index
         return self._by_id[name]
 
-    def _refresh_offers(self, provider: Provider) -> str:
-        """Read the offers if they are old; return why that failed, or `""`.
+    def _are_offers_old(self, name: str, now_s: float) -> bool:
+        read_at_s = self._offers_at_s.get(name)
+        return read_at_s is None or now_s - read_at_s >= self.offers_every_s
 
-        A failure leaves the last ones in force and blinds nobody: the machines are seen.
-        """
-        now_s = self.clock.monotonic_s()
-        read_at_s = self._offers_at_s.get(provider.name)
-        if read_at_s is not None and now_s - read_at_s < self.offers_every_s:
-            return self._offer_problems.get(provider.name, "")
-        self._offers_at_s[provider.name] = now_s
-        try:
-            self._offers[provider.name] = tuple(provider.offers())
-        except ProviderError as error:
-            self._offer_problems[provider.name] = f"its offers could not be read: {error}"
+    def _take_offers(self, name: str, answer: tuple[Offer, ...] | ProviderError) -> None:
+        """Keep new offers. A failure leaves the last in force and blinds nobody."""
+        if isinstance(answer, ProviderError):
+            self._offer_problems[name] = f"its offers could not be read: {answer}"
         else:
-            self._offer_problems.pop(provider.name, None)
-        return self._offer_problems.get(provider.name, "")
+            self._offers[name] = answer
+            self._offer_problems.pop(name, None)
 
     def forget_offers(self, name: str) -> None:
         """Read the provider's offers anew in the next tick, since its stock changed."""

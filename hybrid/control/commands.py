@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hybrid.control.act import join_token
+from hybrid.control.launching import join_token
 from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
 from hybrid.core.errors import HybridError, JobError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from hybrid.control.act import Actor, may_drain
 from hybrid.control.book import Book
@@ -17,7 +18,7 @@ from hybrid.core.errors import NotFoundError, ProviderError
 from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Instance, InstanceState, Node
 from hybrid.core.models import NodeStatus as Status
-from hybrid.core.ports import Clock
+from hybrid.core.ports import Clock, Provider
 
 _S = InstanceState
 _LEASED = (_S.BOOTING, _S.RUNNING, _S.DRAINING)
@@ -61,10 +62,27 @@ class Finisher:
         names = {i.instance_id for i in self.book.all()}
         self._retries.keep_only(names | {_expiry_key(name) for name in names})
         self._released &= names
+        due = []
         for instance in self.book.live(_S.TERMINATING, _S.LOST):
             # Without the cloud's id there is nothing to ask for until its list shows one.
-            if instance.provider_id and self._retries.is_due(instance.instance_id):
-                self._terminate(instance)
+            if not instance.provider_id or not self._retries.is_due(instance.instance_id):
+                continue
+            provider = self.clouds.by_name.get(instance.offer.provider)
+            if provider is None:
+                # Its block left the configuration: only its lease can end it, unseen by us.
+                self.book.note(instance, problem="its provider is no longer configured")
+                continue
+            self._retries.tried(instance.instance_id)
+            due.append((instance, partial(_end, provider, instance.provider_id)))
+        if not due:
+            return
+        self.book.ledger.check_epoch()
+        if self.book.ledger.mode().is_dry_run:
+            return
+        answers = self.clouds.together([call for _, call in due])
+        for (instance, _), error in zip(due, answers, strict=True):
+            if error is not None:
+                self._not_ended(instance, error)
 
     def renew_leases(self) -> None:
         """Extend the lives of what is wanted; what is not renewed ends itself."""
@@ -74,12 +92,16 @@ class Finisher:
             if instance.provider_id and self._is_lease_due(instance, now_s):
                 key = instance.offer.provider, self._until_s(instance, now_s)
                 due.setdefault(key, []).append(instance)
-        # All clouds first, then the notes: a ledger that cannot be written costs no lives.
-        answers = [
-            (instances, self._extend(name, instances, until_s=until_s))
+        if not due:
+            return
+        self.book.ledger.check_epoch()
+        calls = [
+            partial(self._extend, name, instances, until_s=until_s)
             for (name, until_s), instances in due.items()
         ]
-        for instances, changes in answers:
+        # All clouds first, then the notes: a ledger that cannot be written costs no lives.
+        answers = self.clouds.together(calls)
+        for instances, changes in zip(due.values(), answers, strict=True):
             for instance in instances:
                 self.book.note(instance, **changes)
 
@@ -136,26 +158,14 @@ class Finisher:
             return until_s + ahead_s
         return max(until_s, cloud.expires_at_s)
 
-    def _terminate(self, instance: Instance) -> None:
-        provider = self.clouds.by_name.get(instance.offer.provider)
-        if provider is None:
-            # Its block left the configuration: only its lease can end it, and we cannot see it.
-            self.book.note(instance, problem="its provider is no longer configured")
-            return
-        self._retries.tried(instance.instance_id)
-        self.book.ledger.check_epoch()
-        if self.book.ledger.mode().is_dry_run:
-            return
-        try:
-            provider.terminate([instance.provider_id])
-        except NotFoundError as error:
-            lag_s = provider.list_lag_s
-            patience = Patience(list_lag_s=lag_s)
-            now_s = self.clock.now_s()
-            if is_absence_believable(instance, now_s=now_s, patience=patience):
-                self.book.apply(instance, Fact.GONE, problem=f"the cloud: {error}")
-        except ProviderError as error:
+    def _not_ended(self, instance: Instance, error: ProviderError) -> None:
+        if not isinstance(error, NotFoundError):
             self.book.note(instance, problem=f"terminate failed: {error}")
+            return
+        provider = self.clouds.by_name[instance.offer.provider]
+        patience = Patience(list_lag_s=provider.list_lag_s)
+        if is_absence_believable(instance, now_s=self.clock.now_s(), patience=patience):
+            self.book.apply(instance, Fact.GONE, problem=f"the cloud: {error}")
 
     def _extend(self, name: str, instances: list[Instance], *, until_s: float) -> dict[str, object]:
         """Ask a cloud for longer lives; return what to note about each instance."""
@@ -163,7 +173,6 @@ class Finisher:
         if provider is None:
             return {}
         now_s = self.clock.now_s()
-        self.book.ledger.check_epoch()
         try:
             provider.extend([i.provider_id for i in instances], until_s=until_s)
         except NotFoundError:
@@ -171,6 +180,15 @@ class Finisher:
         except ProviderError as error:
             return {"problem": f"lease not renewed: {error}"}
         return {"lease_until_s": now_s + self.params.lease_s}
+
+
+def _end(provider: Provider, provider_id: str) -> ProviderError | None:
+    """Ask a cloud to end one instance; return what it said against it."""
+    try:
+        provider.terminate([provider_id])
+    except ProviderError as error:
+        return error
+    return None
 
 
 def _expiry_key(instance_id: str) -> str:

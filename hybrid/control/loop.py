@@ -108,7 +108,7 @@ class Loop:
         self._orphans()
         if not self.jumps.has_jumped():
             self._decide_and_act()
-            self.actor.retry_launches()
+            self.actor.launcher.retry()
         self.phase = "" if self.is_ready else self._starting_phase()
 
     def _follow_clock(self) -> None:
@@ -165,7 +165,7 @@ class Loop:
             self._learn_boot(instance)
             self.book.clear_failures(instance.offer)
         if _is_offers_fault(change):
-            self.actor.offer_failed(instance.offer, instance.problem)
+            self.actor.launcher.resting.failed(instance.offer, instance.problem)
 
     def _learn_boot(self, instance: Instance) -> None:
         if instance.joined_at_s is not None:
@@ -223,11 +223,11 @@ class Loop:
         """
         actions: list[Action] = []
         for _ in range(self.params.failover_rounds):
-            refused_before = self.actor.refused_count
+            refused_before = self.actor.launcher.refused_count
             self._decide()
             self.actor.carry_out(self.plan)
             actions += self.plan.actions
-            if self.actor.refused_count == refused_before:
+            if self.actor.launcher.refused_count == refused_before:
                 break
             self.commitment = self._committed()
         self.plan = self.plan.model_copy(update={"actions": tuple(actions)})

@@ -17,6 +17,7 @@ import pytest
 from hybrid.core.errors import CapacityError, ThrottledError
 from tests.world.fixtures import Count
 from tests.world.history import Cut, Story, points_of, replay, replay_fault
+from tests.world.quick import roomy_params
 from tests.world.trace import Point
 from tests.world.world import World, make_offer, two_clouds
 
@@ -56,6 +57,23 @@ def spoil(**changes: object) -> Callable[[World], None]:
 
 SOLD_OUT = CapacityError("sold out", provider="sim")
 SLOW_DOWN = ThrottledError("slow down", provider="sim")
+GANGS = [
+    Story(
+        f"gang-{name}",
+        gang_size=3,
+        max_nodes=6,
+        params=roomy_params,
+        offers=[make_offer(boot_s=10.0, max_gang=4), two_clouds()[1]],
+        prepare=spoil(launch_faults=faults),
+    )
+    for name, faults in {
+        "whole": [],
+        "answer-lost": ["lost", "lost"],
+        "sold-out": [SOLD_OUT, SOLD_OUT],
+        "lost-then-sold-out": ["lost", SOLD_OUT],
+        "accepts-then-fails": ["fails_later"],
+    }.items()
+]
 SHAPES = [
     Story("answer-lost", prepare=spoil(launch_faults=["lost"])),
     Story(
@@ -80,6 +98,7 @@ SHAPES = [
         prepare=spoil(never_joins=True),
         offers=[make_offer(boot_s=10.0), two_clouds()[1]],
     ),
+    *GANGS,
     DOWN_NOW,
     DOWN_AGAIN,
     UP_AGAIN,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.control.act import join_token
 from hybrid.control.commands import RefusedError
+from hybrid.control.launching import join_token
 from hybrid.core.errors import CapacityError
 from hybrid.core.models import InstanceState
 from tests.world.cloud import Machine

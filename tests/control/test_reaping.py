@@ -278,8 +278,8 @@ def test_what_is_remembered_about_ended_things_is_forgotten(fast_path: Path) -> 
     world.run(20)
     loop = world.loop
 
-    assert loop.actor._retry_at_s == {}
-    assert loop.actor._untouched == set()
+    assert loop.actor.launcher._retry_at_s == {}
+    assert loop.actor.launcher._untouched == set()
     assert loop.finisher._retries._tries == {}
     assert loop.finisher.orphans._since_s == {}
     assert loop.reconciler._absent_since_s == {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.core.errors import CapacityError, NotFoundError, ProviderError, TransientError
@@ -85,27 +85,56 @@ class SimCloud:
         return [o.model_copy(update={"stock_count": self._left()}) for o in self.offer_list]
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
-        self._call("launch")
-        assert spec.tags["hybrid-cluster"] == spec.cluster_id, "created without an owner tag"
-        assert spec.tags["hybrid-instance"] == spec.instance_id, "created without its id"
-        assert int(spec.tags["hybrid-epoch"]) == spec.epoch, "created without its epoch"
+        return self._rent("launch", offer, [spec], token, {spec.instance_id: join_token})[0]
+
+    def launch_gang(
+        self,
+        offer: Offer,
+        specs: Sequence[LaunchSpec],
+        *,
+        token: str,
+        join_tokens: Mapping[str, str],
+    ) -> Mapping[str, str]:
+        names = tuple(spec.instance_id for spec in specs)
+        assert 1 < len(specs) <= offer.max_gang, "more than the offer said"
+        assert all(spec.gang == names for spec in specs), "not the gang that was asked for"
+        ids = self._rent("launch_gang", offer, specs, token, join_tokens)
+        return dict(zip(names, ids, strict=True))
+
+    def _rent(
+        self,
+        call: str,
+        offer: Offer,
+        specs: Sequence[LaunchSpec],
+        token: str,
+        join_tokens: Mapping[str, str],
+    ) -> list[str]:
+        """Rent all or none."""
+        self._call(call)
+        for spec in specs:
+            assert spec.tags["hybrid-cluster"] == spec.cluster_id, "created without an owner tag"
+            assert spec.tags["hybrid-instance"] == spec.instance_id, "created without its id"
+            assert int(spec.tags["hybrid-epoch"]) == spec.epoch, "created without its epoch"
         fault = self.launch_faults.pop(0) if self.launch_faults else None
         if isinstance(fault, ProviderError):
             raise fault
-        machine = next((m for m in self.machines.values() if m.token == token), None)
-        if machine is not None:
-            assert machine.spec == spec, "the same token with other parameters"
-            assert machine.offer == offer, "the same token with another offer"
+        machines = [m for m in self.machines.values() if m.token == token]
+        if machines:
+            assert [m.spec for m in machines] == list(specs), "the same token, other parameters"
+            assert machines[0].offer == offer, "the same token with another offer"
         else:
-            if self._left() <= 0:
+            if self._left() < len(specs):
                 raise CapacityError("sold out", provider=self.name, code="NoStock")
-            machine = self.create(offer, spec, token=token, join_token=join_token)
+            for spec in specs:
+                secret = join_tokens[spec.instance_id]
+                machines.append(self.create(offer, spec, token=token, join_token=secret))
             if fault == "fails_later":
-                machine.problem = "quota exceeded while creating"
-                self._end(machine, "cloud")
+                for machine in machines:
+                    machine.problem = "quota exceeded while creating"
+                    self._end(machine, "cloud")
         if fault == "lost":
             raise TransientError("the answer was lost", provider=self.name)
-        return machine.provider_id
+        return [machine.provider_id for machine in machines]
 
     def list_instances(self) -> Sequence[CloudInstance]:
         self._call("list")

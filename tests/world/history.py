@@ -36,6 +36,7 @@ class Story:
         is_on_disk: The ledger is a real file; otherwise it is in memory, and much faster.
         after_crash: What the next start does first, beside taking over.
         late_count: Tasks that come right after a crash, when nobody looks.
+        gang_size: Tasks of a gang that comes beside the others; each needs a whole node.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Story:
     may_lose_work: bool = False
     is_on_disk: bool = False
     late_count: int = 0
+    gang_size: int = 0
     after_crash: Callable[[World], None] = no_change
 
     def make(self, folder: Path) -> World:
@@ -69,12 +71,18 @@ class Story:
     def play(self, world: World) -> None:
         """Play the story to its end: six tasks of which two find no place at home."""
         world.run(2 * STEP_S)
-        world.ray.submit(4, GPU, self.task_s * 3)
-        world.ray.submit(6, GPU, self.task_s)
+        self.submit(world)
         if self.down_s is not None:
             world.run(self.settle_s, until=lambda: any(_is_working(world)))
             world.desk.close(drain_s=self.down_s, owner="test")
         self.finish(world)
+
+    def submit(self, world: World) -> None:
+        """Bring the work."""
+        world.ray.submit(4, GPU, self.task_s * 3)
+        world.ray.submit(6, GPU, self.task_s)
+        if self.gang_size:
+            world.ray.submit_gang("pg-1", self.gang_size, {"GPU": 4.0}, self.task_s)
 
     def finish(self, world: World) -> None:
         """Play on until nothing is left."""
@@ -166,8 +174,7 @@ def resume(story: Story, world: World) -> None:
     """Play on after a crash, wherever the story was."""
     if len(world.ray.tasks) - story.late_count < 10 and story.down_s is None:
         # It crashed before the work came.
-        world.ray.submit(4, GPU, story.task_s * 3)
-        world.ray.submit(6, GPU, story.task_s)
+        story.submit(world)
     is_closing = world.ledger.mode().is_closing
     story.after_crash(world)
     if story.down_s is not None and not is_closing:

@@ -36,3 +36,8 @@ def quick_params(**changes: object) -> ControlParams:
         ),
     }
     return ControlParams.model_validate({**values, **changes})
+
+
+def roomy_params() -> ControlParams:
+    """Return quick parameters under which a gang and more find a place."""
+    return quick_params(caps=Caps(node_count=6, gpu_count=24, usd_per_hour=20.0, usd_per_day=100.0))

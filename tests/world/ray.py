@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 
 from hybrid.core.errors import ClusterError
 from hybrid.core.labels import admits_any
-from hybrid.core.models import ClusterView, Demand, Labels, Node, NodeStatus, Selector, Shape
+from hybrid.core.models import (
+    ClusterView,
+    Demand,
+    Gang,
+    Labels,
+    Node,
+    NodeStatus,
+    Selector,
+    Shape,
+    Spread,
+)
 from hybrid.core.policy.room import fits
 from hybrid.core.ports import DrainKind, DrainReply
 from tests.world.clock import VirtualClock
@@ -19,11 +29,13 @@ class Task:
 
     Attributes:
         ends_s: When it is done, by the monotonic clock.
+        gang: Tasks with the same name start at the same time, each on a node of its own.
     """
 
     shape: Shape
     lasts_s: float
     selectors: tuple[Selector, ...] = ()
+    gang: str = ""
     node_id: str = ""
     ends_s: float = 0.0
     is_done: bool = False
@@ -98,6 +110,11 @@ class SimRay:
         self.tasks += tasks
         return tasks
 
+    def submit_gang(self, name: str, count: int, shape: Shape, lasts_s: float) -> list[Task]:
+        tasks = [Task(shape, lasts_s, gang=name) for _ in range(count)]
+        self.tasks += tasks
+        return tasks
+
     def kill(self, node: SimNode) -> None:
         """The node dies at once; its tasks wait again."""
         node.is_dead = True
@@ -117,20 +134,31 @@ class SimRay:
             if node.is_draining and not self.on(node):
                 node.is_dead = True
         for task in self.tasks:
-            if not task.node_id and not task.is_done:
+            if not task.node_id and not task.is_done and not task.gang:
                 self._place(task)
+        for gang in self._waiting_gangs().values():
+            self._place_gang(gang)
 
     def view(self) -> ClusterView:
         if self.is_silent:
             raise ClusterError("Ray does not answer")
         counts: dict[str, tuple[Demand, int]] = {}
         for task in self.tasks:
-            if not task.node_id and not task.is_done:
+            if not task.node_id and not task.is_done and not task.gang:
                 demand = Demand(shape=task.shape, count=1, selectors=task.selectors)
                 key = demand.model_dump_json()
                 counts[key] = (demand, counts.get(key, (demand, 0))[1] + 1)
         demands = tuple(d.model_copy(update={"count": n}) for d, n in counts.values())
-        return ClusterView(nodes=tuple(self._view(n) for n in self.nodes.values()), demands=demands)
+        gangs = tuple(
+            Gang(
+                gang_id=name,
+                bundles=tuple(Demand(shape=t.shape, count=1) for t in tasks),
+                spread=Spread.STRICT_SPREAD,
+            )
+            for name, tasks in self._waiting_gangs().items()
+        )
+        nodes = tuple(self._view(n) for n in self.nodes.values())
+        return ClusterView(nodes=nodes, demands=demands, gangs=gangs)
 
     def drain(
         self, node_id: str, *, kind: DrainKind, deadline_at_s: float, message: str
@@ -162,6 +190,21 @@ class SimRay:
             for name, amount in task.shape.items():
                 free[name] = free.get(name, 0.0) - amount
         return free
+
+    def _waiting_gangs(self) -> dict[str, list[Task]]:
+        gangs: dict[str, list[Task]] = {}
+        for task in self.tasks:
+            if task.gang and not task.node_id and not task.is_done:
+                gangs.setdefault(task.gang, []).append(task)
+        return gangs
+
+    def _place_gang(self, tasks: list[Task]) -> None:
+        for task in tasks:
+            self._place(task)
+        # Equal tasks, so a free node for each is enough; two on one node are no gang.
+        if len({task.node_id for task in tasks if task.node_id}) < len(tasks):
+            for task in tasks:
+                task.node_id = ""
 
     def _place(self, task: Task) -> None:
         for selector in task.selectors or ((),):

@@ -16,10 +16,12 @@ from hybrid.control.closing import Closer
 from hybrid.control.clouds import Clouds
 from hybrid.control.desk import Desk
 from hybrid.control.finish import Finisher
+from hybrid.control.launching import Launcher
 from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
 from hybrid.control.observe import RayEye, Reconciler
 from hybrid.control.params import ClusterFacts, ControlParams
+from hybrid.control.resting import Resting
 from hybrid.control.steady import SteadyClock
 from hybrid.core.cost import day_start_s
 from hybrid.core.errors import FencedError, HybridError, LedgerError
@@ -212,10 +214,9 @@ class World:
         )
         clouds = Clouds(providers, clock, offers_every_s=0.0)
         eye = RayEye(ray, clock)
-        actor = Actor(
+        launcher = Launcher(
             book=book,
             clouds=clouds,
-            cluster=ray,
             clock=clock,
             params=params,
             facts=ClusterFacts(
@@ -228,8 +229,9 @@ class World:
             ),
             new_id=self._new_id,
             secret=SECRET,
-            rng=random.Random(1),
+            resting=Resting(book, clock, params, random.Random(1)),
         )
+        actor = Actor(book=book, cluster=ray, clock=clock, params=params, launcher=launcher)
         finisher = Finisher(book, clouds, actor, clock, params)
         dispatcher = Dispatcher(traced, jobs, self.packages, self.job_logs, clock)
         loop = Loop(
@@ -376,8 +378,8 @@ class World:
         assert caps.node_count is None or len(alive) <= caps.node_count, "node cap passed"
         assert caps.gpu_count is None or gpus <= caps.gpu_count, "gpu cap passed"
         assert caps.usd_per_hour is None or usd <= caps.usd_per_hour + 1e-9, "$/h cap passed"
-        tokens = [m.token for m in self.machines()]
-        assert len(tokens) == len(set(tokens)), "one intent, two machines"
+        rented = [(m.token, m.spec.instance_id) for m in self.machines()]
+        assert len(rented) == len(set(rented)), "one intent, two machines"
         day_s = day_start_s(self.clock.true_s())
         self.day_usd[day_s] = self.day_usd.get(day_s, 0.0) + usd * self.step_s / 3600
         if caps.usd_per_day is not None:

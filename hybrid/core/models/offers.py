@@ -28,6 +28,7 @@ class Offer(Model):
         usd_per_hour: Price of one instance. Greater than 0; an unknown price is no offer.
         stock_count: How many more can be had now; `None` when the cloud does not say.
         max_count: Our own limit on instances of this offer; `None` for no limit.
+        max_gang: Instances of it that one call can rent, all or none.
         boot_s: Expected time from launch to node, until it is learned.
         rank: Place in the configuration's `ordered` list; 0 when the cheapest wins.
     """
@@ -45,6 +46,7 @@ class Offer(Model):
     usd_per_hour: float = Field(gt=0, allow_inf_nan=False)
     stock_count: int | None = Field(default=None, ge=0)
     max_count: int | None = Field(default=None, ge=0)
+    max_gang: int = Field(default=1, ge=1)
     boot_s: float = Field(default=240.0, ge=0)
     rank: int = Field(default=0, ge=0)
 
@@ -81,6 +83,8 @@ class LaunchSpec(Model):
     """Everything a launch needs beside its offer. Frozen with the token; holds no secret.
 
     Attributes:
+        gang: Ids of all instances that are rented in the same call, in its order; empty for
+            one alone.
         head_address: `host:port` of Ray's GCS.
         controller_url: Where the node trades its join token for the cluster's secrets.
         labels: All labels of the node.
@@ -90,6 +94,7 @@ class LaunchSpec(Model):
 
     cluster_id: str
     instance_id: str
+    gang: tuple[str, ...] = ()
     attempt: int = Field(default=1, ge=1)
     epoch: int = Field(ge=1)
     head_address: str

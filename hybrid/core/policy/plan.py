@@ -83,11 +83,17 @@ class Snapshot(Model):
 
 
 class Launch(Model):
-    """Rent one instance of an offer."""
+    """Rent one instance of an offer.
+
+    Attributes:
+        gang: Launches of one plan with the same number are of use together only; 0 for one
+            that is of use alone.
+    """
 
     kind: Literal["launch"] = "launch"
     offer: Offer
     reason: Reason
+    gang: int = Field(default=0, ge=0)
 
 
 class Drain(Model):

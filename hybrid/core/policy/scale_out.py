@@ -168,7 +168,8 @@ class Buyer:
         market.take(offer, count)
         want.left = 0
         reason = self._reason(want.unmet, offer, count)
-        self.launches += [Launch(offer=offer, reason=reason)] * count
+        number = 0 if count == 1 else 1 + max((one.gang for one in self.launches), default=0)
+        self.launches += [Launch(offer=offer, reason=reason, gang=number)] * count
 
     def _gang_refusal(self, offer: Offer, count: int) -> Refusal | None:
         """Return why `count` instances of the offer cannot be had at once, or `None`."""

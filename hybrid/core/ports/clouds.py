@@ -94,6 +94,36 @@ class Provider(Protocol):
         ...
 
 
+class GangProvider(Provider, Protocol):
+    """A provider that can rent several instances in one call, all or none.
+
+    Its offers say so in `Offer.max_gang`. Without it a gang is rented one by one, and a cloud
+    that has too few makes us pay for a part of it until the policy gives that back.
+    """
+
+    def launch_gang(
+        self,
+        offer: Offer,
+        specs: Sequence[LaunchSpec],
+        *,
+        token: str,
+        join_tokens: Mapping[str, str],
+    ) -> Mapping[str, str]:
+        """Rent an instance for each spec, or none; return the cloud's ids by ours.
+
+        Everything that `Provider.launch` says holds for the whole: the same `token` with the
+        same specs returns the same machines.
+
+        Args:
+            offer: What to rent.
+            specs: One for each instance, at most `offer.max_gang`. They differ in
+                `instance_id` and its tag only, and each names them all in `gang`.
+            token: Idempotency token of the call.
+            join_tokens: One-time secrets of the nodes by instance id.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class ProviderContext:
     """What every provider gets beside its own settings.

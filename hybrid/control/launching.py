@@ -1,0 +1,298 @@
+"""Renting what a plan asks for: intents first, then the calls, many at once.
+
+One failure teaches all: an offer is asked for one instance first, then for two, four, and so on,
+so that a cloud that is sold out is not asked for a hundred. Whatever a call may have rented has
+its row from before the call to the cloud's own word that it is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from hybrid.control.book import Book
+from hybrid.control.clouds import Clouds
+from hybrid.control.params import ClusterFacts, ControlParams
+from hybrid.control.resting import Resting
+from hybrid.core.errors import (
+    AuthError,
+    CapacityError,
+    CapExceededError,
+    InvalidRequestError,
+    ProviderError,
+    QuotaError,
+    ThrottledError,
+)
+from hybrid.core.lifecycle import Fact
+from hybrid.core.models import Instance, InstanceState, LaunchSpec, Offer, Reason
+from hybrid.core.policy.market import rented_labels
+from hybrid.core.policy.plan import Launch
+from hybrid.core.ports import Clock, GangProvider, Provider
+
+_S = InstanceState
+_REFUSALS = (CapacityError, QuotaError, InvalidRequestError, AuthError)
+
+
+def launch_token(cluster_id: str, instance_id: str, attempt: int) -> str:
+    """Return the idempotency token of a launch: 40 hex digits, the same for ever."""
+    text = f"{cluster_id}/{instance_id}/{attempt}"
+    return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def join_token(secret: bytes, instance_id: str, attempt: int) -> str:
+    """Return the one-time secret with which an instance's node asks for Ray's token.
+
+    Derived, so that a repeated launch carries the same user data and nothing secret is stored.
+    """
+    return hmac.new(secret, f"{instance_id}/{attempt}".encode(), hashlib.sha256).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One call that rents: an instance, or a gang whole."""
+
+    instances: tuple[Instance, ...]
+    provider: Provider
+    join_tokens: Mapping[str, str]
+    may_ask: Callable[[str], bool]
+
+    def ask(self) -> Mapping[str, str] | ProviderError | None:
+        """Make the call; return the cloud's ids by ours, or what the cloud said instead.
+
+        `None`: it was not made, since a switch was thrown while it waited for its turn.
+        """
+        if not self.may_ask(self.provider.name):
+            return None
+        first = self.instances[0]
+        try:
+            if len(self.instances) == 1:
+                secret = self.join_tokens[first.instance_id]
+                provider_id = self.provider.launch(
+                    first.offer, first.spec, token=first.token, join_token=secret
+                )
+                return {first.instance_id: provider_id}
+            # An offer that says `max_gang` is one of such a provider.
+            together = cast("GangProvider", self.provider)
+            specs = [instance.spec for instance in self.instances]
+            return together.launch_gang(
+                first.offer, specs, token=first.token, join_tokens=self.join_tokens
+            )
+        except ProviderError as error:
+            return error
+
+
+@dataclass
+class Launcher:
+    """Rents instances, and repeats create calls whose outcome is unknown.
+
+    Attributes:
+        new_id: Makes an instance id never used before.
+        secret: Key of the join tokens.
+        refused_count: Calls that were refused so far; when it grows, a plan came to less
+            than it meant to.
+        _untouched: Intents of this process of which no call can have rented anything.
+    """
+
+    book: Book
+    clouds: Clouds
+    clock: Clock
+    params: ControlParams
+    facts: ClusterFacts
+    new_id: Callable[[], str]
+    secret: bytes
+    resting: Resting
+    refused_count: int = 0
+    _retry_at_s: dict[str, float] = field(default_factory=dict)
+    _untouched: set[str] = field(default_factory=set)
+
+    def launch(self, launches: Sequence[Launch]) -> None:
+        """Rent what a plan asks for, in waves that double for each offer."""
+        orders = _orders(launches)
+        most = 1
+        while orders:
+            asked: Counter[str] = Counter()
+            wave: list[tuple[Launch, ...]] = []
+            later: list[tuple[Launch, ...]] = []
+            for order in orders:
+                offer_id = order[0].offer.offer_id
+                is_first = asked[offer_id] == 0
+                (wave if is_first or asked[offer_id] + len(order) <= most else later).append(order)
+                asked[offer_id] += len(order)
+            self._call(list(filter(None, map(self._intents, wave))))
+            orders, most = later, 2 * most
+
+    def retry(self) -> None:
+        """Repeat create calls whose outcome is unknown, with the same token and parameters."""
+        now_s = self.clock.monotonic_s()
+        asked = {i.instance_id: i for i in self.book.live(_S.REQUESTED)}
+        self._retry_at_s = {k: v for k, v in self._retry_at_s.items() if k in asked}
+        self._untouched &= asked.keys()
+        due = [i for i in asked.values() if now_s >= self._retry_at_s.get(i.instance_id, 0.0)]
+        whole = {i.spec.gang or (i.instance_id,): None for i in due}
+        self._call(list(filter(None, map(self._again, whole))))
+
+    def _again(self, names: Sequence[str]) -> list[Instance]:
+        """Return the rows of one call, or none when it cannot be repeated as it was."""
+        rows = [self.book.get(name) for name in names]
+        known = [row for row in rows if row is not None and not row.quarantine]
+        # Without a row there is no way to make the same call. The cloud's list will tell.
+        return known if len(known) == len(names) else []
+
+    # --- intents --------------------------------------------------------------------------
+
+    def _may_launch(self, provider: str) -> bool:
+        """Return whether launches are allowed at this very moment."""
+        # What we cannot list we could not reap either.
+        if not self.clouds.is_listed(provider):
+            return False
+        mode = self.book.ledger.mode()
+        return not (mode.is_out_paused or mode.is_dry_run or mode.is_closing)
+
+    def _intents(self, order: Sequence[Launch]) -> list[Instance]:
+        """Write the intents of one call; return them, or nothing when it must not be made."""
+        offer = order[0].offer
+        # An offer that failed a moment ago, in this very plan, is not asked ten times more.
+        if self.book.is_resting(offer) or not self._may_launch(offer.provider):
+            return []
+        names = [self.new_id() for _ in order]
+        gang = tuple(names) if len(names) > 1 else ()
+        written: list[Instance] = []
+        for name, launch in zip(names, order, strict=True):
+            instance = self._intent(name, offer, launch.reason, gang)
+            try:
+                # Before the call: a crash here leaves a trace, not a leak.
+                self.book.add(instance, caps=self.params.caps, exit_s=self.params.policy.exit_s)
+            except CapExceededError as error:
+                code = launch.reason.code
+                self.book.record(
+                    "launch_capped", offer.offer_id, str(error), cap=error.cap, reason_code=code
+                )
+                for one in written:
+                    self.book.apply(one, Fact.LAUNCH_REFUSED, problem=f"not whole: {error}")
+                return []
+            written.append(instance)
+        self._untouched.update(names)
+        return written
+
+    def _intent(
+        self, instance_id: str, offer: Offer, reason: Reason, gang: tuple[str, ...]
+    ) -> Instance:
+        now_s = self.clock.now_s()
+        spec = LaunchSpec(
+            cluster_id=self.facts.cluster_id,
+            instance_id=instance_id,
+            gang=gang,
+            epoch=self.book.ledger.epoch,
+            head_address=self.facts.head_address,
+            controller_url=self.facts.controller_url,
+            labels=rented_labels(offer),
+            expires_at_s=now_s + self.params.lease_s,
+            ray_version=self.facts.ray_version,
+            python_version=self.facts.python_version,
+            tags={
+                "hybrid-cluster": self.facts.cluster_id,
+                "hybrid-cluster-name": self.facts.name,
+                "hybrid-instance": instance_id,
+                "hybrid-epoch": str(self.book.ledger.epoch),
+            },
+        )
+        return Instance(
+            instance_id=instance_id,
+            offer=offer,
+            spec=spec,
+            token=launch_token(self.facts.cluster_id, instance_id, spec.attempt),
+            state=_S.REQUESTED,
+            state_at_s=now_s,
+            created_at_s=now_s,
+            deadline_at_s=now_s + self.params.deadlines.launch_s,
+            lease_until_s=spec.expires_at_s,
+            reason=reason,
+        )
+
+    # --- calls ----------------------------------------------------------------------------
+
+    def _call(self, orders: Sequence[Sequence[Instance]]) -> None:
+        """Make all calls at once, then write down what came of each."""
+        requests = []
+        for instances in orders:
+            name = instances[0].offer.provider
+            retry_at_s = self.clock.monotonic_s() + self.params.retry_s
+            self._retry_at_s.update({i.instance_id: retry_at_s for i in instances})
+            provider = self.clouds.by_name.get(name)
+            if provider is not None and self._may_launch(name):
+                tokens = self._join_tokens(instances)
+                requests.append(_Request(tuple(instances), provider, tokens, self._may_launch))
+        if not requests:
+            return
+        self.book.ledger.check_epoch()
+        called = {i.instance_id for request in requests for i in request.instances}
+        # Whatever happens to us before an answer is written down: they may exist.
+        untouched, self._untouched = self._untouched & called, self._untouched - called
+        answers = self.clouds.together([request.ask for request in requests])
+        for request, answer in zip(requests, answers, strict=True):
+            is_untouched = all(i.instance_id in untouched for i in request.instances)
+            if is_untouched and (answer is None or isinstance(answer, ThrottledError)):
+                self._untouched.update(i.instance_id for i in request.instances)
+            if answer is None:
+                continue
+            self._settle(request.instances, answer, is_untouched=is_untouched)
+            self.clouds.forget_offers(request.provider.name)
+
+    def _join_tokens(self, instances: Iterable[Instance]) -> dict[str, str]:
+        return {
+            i.instance_id: join_token(self.secret, i.instance_id, i.spec.attempt) for i in instances
+        }
+
+    def _settle(
+        self,
+        instances: Sequence[Instance],
+        answer: Mapping[str, str] | ProviderError,
+        *,
+        is_untouched: bool,
+    ) -> None:
+        waiting = [i for i in instances if i.state is _S.REQUESTED]
+        if isinstance(answer, _REFUSALS):
+            for instance in waiting:
+                self._refused(instance, answer, is_untouched=is_untouched)
+            self.refused_count += 1
+            self.resting.failed(instances[0].offer, answer)
+        elif isinstance(answer, ProviderError):
+            # Throttled: nothing came of it, and it is asked again. Timed out or unknown: it may
+            # exist. The row keeps its reservation.
+            for instance in waiting:
+                self.book.note(instance, problem=str(answer))
+        else:
+            for instance in waiting:
+                provider_id = answer.get(instance.instance_id, "")
+                if provider_id:
+                    self.book.apply(instance, Fact.LAUNCH_ACCEPTED, provider_id=provider_id)
+
+    def _refused(self, instance: Instance, error: ProviderError, *, is_untouched: bool) -> None:
+        """Close an intent that was refused, or look for what an earlier call may have made.
+
+        "Nothing was rented" is true of one call. When an earlier one, of this process or of
+        one that crashed, got no answer, only the cloud's lists can tell.
+        """
+        if is_untouched:
+            self.book.apply(instance, Fact.LAUNCH_REFUSED, problem=str(error))
+        else:
+            problem = f"refused, but an earlier call may have rented it: {error}"
+            self.book.apply(instance, Fact.LAUNCH_OVERDUE, problem=problem)
+
+
+def _orders(launches: Sequence[Launch]) -> list[tuple[Launch, ...]]:
+    """Return what is asked for in one call each: single instances, and gangs where that is had."""
+    found: dict[object, list[Launch]] = {}
+    for number, launch in enumerate(launches):
+        found.setdefault(launch.gang or f"single {number}", []).append(launch)
+    orders: list[tuple[Launch, ...]] = []
+    for group in found.values():
+        if len(group) <= group[0].offer.max_gang:
+            orders.append(tuple(group))
+        else:
+            orders += [(launch,) for launch in group]
+    return orders
