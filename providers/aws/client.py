@@ -8,6 +8,7 @@ from typing import Any
 
 from hybrid.core.errors import InvalidRequestError, TransientError
 from providers.aws import errors
+from providers.aws.once import Once
 
 _CONNECT_LIMIT_S = 5
 _READ_LIMIT_S = 30
@@ -22,7 +23,7 @@ class AwsClient:
         self._endpoint_url = endpoint_url
         self._session: Any = None
         self._clients: dict[tuple[str, str], Any] = {}
-        self._account = ""
+        self._account: Once[str, str] = Once()
         self._lock = threading.Lock()
 
     def call(self, region: str, action: str, key: str = "", /, **params: Any) -> Mapping[str, Any]:
@@ -77,10 +78,11 @@ class AwsClient:
 
         Asked once; AWS answers it without any permission.
         """
-        if not self._account:
-            answer = self.call(region, "sts.get_caller_identity", "Account")
-            self._account = str(answer["Account"])
-        return self._account
+
+        def ask() -> str:
+            return str(self.call(region, "sts.get_caller_identity", "Account")["Account"])
+
+        return self._account.get("", ask)
 
     def close(self) -> None:
         """Close all connections. A later call opens new ones."""

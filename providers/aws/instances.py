@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from hybrid.core.models import CloudInstance, CloudState
 
 CLUSTER = "hybrid-cluster"
+CLUSTER_NAME = "hybrid-cluster-name"
 INSTANCE = "hybrid-instance"
 EXPIRES = "hybrid-expires-at"
+TEMPLATE = "hybrid-template"
 TOKEN = "hybrid-token"  # noqa: S105  # the name of a tag; the token itself is no secret
 
 _STATES: Mapping[str, CloudState] = {

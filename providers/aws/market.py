@@ -10,6 +10,7 @@ from hybrid.core.models import Model
 from hybrid.core.ports import Clock
 from providers.aws.client import AwsClient
 from providers.aws.offers import Machine, machine
+from providers.aws.once import Once
 from providers.aws.params import SSM
 
 REFRESH_S = 300.0
@@ -91,13 +92,13 @@ class SpotPrices:
 
 
 class Images:
-    """Images by what the configuration calls them."""
+    """Images by what the configuration calls them. Thread-safe."""
 
     def __init__(self, client: AwsClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._ids: dict[tuple[str, str], tuple[str, float]] = {}
-        self._images: dict[tuple[str, str], Image] = {}
+        self._ids: Once[tuple[str, str], tuple[str, float]] = Once()
+        self._images: Once[tuple[str, str], Image] = Once()
 
     def find(self, region: str, name: str) -> Image:
         """Return the image behind an AMI id or `ssm:/parameter`.
@@ -110,17 +111,19 @@ class Images:
             ProviderError: It could not be looked up.
         """
         image_id = self._parameter(region, name) if name.startswith(SSM) else name
-        image = self._images.get((region, image_id))
-        if image is None:
-            image = self._describe(region, image_id)
-            self._images[region, image_id] = image
-        return image
+        return self._images.get((region, image_id), lambda: self._describe(region, image_id))
 
     def _parameter(self, region: str, name: str) -> str:
         now_s = self._clock.monotonic_s()
-        known = self._ids.get((region, name))
-        if known is not None and now_s - known[1] < IMAGE_S:
-            return known[0]
+        image_id, at_s = self._ids.get((region, name), lambda: self._ask(region, name))
+        if now_s - at_s >= IMAGE_S:
+            self._ids.forget((region, name))
+            image_id, _ = self._ids.get((region, name), lambda: self._ask(region, name))
+        return image_id
+
+    def _ask(self, region: str, name: str) -> tuple[str, float]:
+        """Return the image that a parameter holds, and when that was."""
+        now_s = self._clock.monotonic_s()
         parameter = name.removeprefix(SSM)
         answer = self._client.call(region, "ssm.get_parameter", "Parameter", Name=parameter)
         image_id = str(answer["Parameter"]["Value"]).strip()
@@ -130,8 +133,7 @@ class Images:
                 "which is not an image id",
                 provider=self._client.provider,
             )
-        self._ids[region, name] = image_id, now_s
-        return image_id
+        return image_id, now_s
 
     def _describe(self, region: str, image_id: str) -> Image:
         answer = self._client.call(region, "ec2.describe_images", "Images", ImageIds=[image_id])

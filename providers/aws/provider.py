@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,7 +49,7 @@ _FILTER_VALUES = 200  # EC2 takes no more in one filter
 
 
 class AwsProvider:
-    """See `Provider`. Its ids are `ACCOUNT/REGION/EC2's id`.
+    """See `Provider`. Its ids are `ACCOUNT/REGION/EC2's id`. Thread-safe.
 
     The lease is a tag that instances read from their metadata: renewing it needs no way to the
     node and no second service. What does not see it renewed turns itself off, which ends it.
@@ -73,7 +74,7 @@ class AwsProvider:
         )
         self._pools = {pool.offer_id(name): pool for pool in params.pools}
         # Regions of pools and, once their ids come by, of instances whose pool is no longer there.
-        self._regions = {pool.region for pool in params.pools}
+        self._regions = frozenset(pool.region for pool in params.pools)
         self._shelf = Shelf(
             name,
             params,
@@ -84,6 +85,8 @@ class AwsProvider:
         self._images = Images(self._client, context.clock)
         self._fleets = Fleets(self._client, context.clock)
         self._swept_at_s = context.clock.monotonic_s()
+        self._lock = threading.Lock()
+        self._offers_lock = threading.Lock()
 
     def offers(self) -> Sequence[Offer]:
         """See `Provider.offers`. `pool_offers` says what is left out, and why."""
@@ -91,8 +94,9 @@ class AwsProvider:
 
     def pool_offers(self) -> Sequence[Offered]:
         """See `CandidProvider.pool_offers`."""
-        self._sweep()
-        return self._shelf.online()
+        with self._offers_lock:
+            self._sweep()
+            return self._shelf.online()
 
     def offline_offers(self) -> Sequence[Offered]:
         """See `OfflineProvider.offline_offers`."""
@@ -146,16 +150,24 @@ class AwsProvider:
         if not live:
             raise self._not_found(provider_ids)
 
+    def tidy(self) -> None:
+        """See `TidyProvider.tidy`: launch templates, which cost nothing, are all there can be."""
+        for region in self._fleet_regions():
+            self._fleets.remove_all(region, self._context.cluster_id)
+
     # --- launching -------------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Remove launch templates that crashes left, now and then."""
+        """Remove launch templates that nobody needs any more, now and then."""
         now_s = self._context.clock.monotonic_s()
         if now_s - self._swept_at_s < REFRESH_S:
             return
         self._swept_at_s = now_s
-        for region in sorted({pool.region for pool in self._params.pools if not pool.zone}):
+        for region in self._fleet_regions():
             self._fleets.sweep(region, self._context.cluster_id)
+
+    def _fleet_regions(self) -> Sequence[str]:
+        return sorted({pool.region for pool in self._params.pools if not pool.zone})
 
     def _order(
         self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str
@@ -183,6 +195,7 @@ class AwsProvider:
             image=image,
             user_data=script,
             name=f"hybrid {self._context.cluster_name} {spec.instance_id}",
+            group=f"hybrid {self._context.cluster_name}",
         )
 
     def _run(self, order: requests.Order) -> str:
@@ -234,7 +247,8 @@ class AwsProvider:
         by_region: dict[tuple[str, str], list[str]] = {}
         for place in filter(None, map(Place.of, sorted(provider_ids))):
             by_region.setdefault((place.account, place.region), []).append(place.ec2_id)
-        self._regions |= {region for _, region in by_region}
+        with self._lock:
+            self._regions |= {region for _, region in by_region}
         is_found = False
         first: ProviderError | None = None
         for (account, region), ids in by_region.items():

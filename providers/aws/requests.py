@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from hybrid.core.models import LaunchSpec, Model
-from providers.aws.instances import EXPIRES, TOKEN
+from providers.aws.instances import CLUSTER, CLUSTER_NAME, EXPIRES, TEMPLATE, TOKEN
 from providers.aws.market import Image
 from providers.aws.params import Params, Pool
 
@@ -25,6 +27,7 @@ class Order(Model):
         token: Idempotency token.
         user_data: The script, not encoded.
         name: What people see in the console.
+        group: The same for what is shared.
     """
 
     params: Params
@@ -34,18 +37,28 @@ class Order(Model):
     image: Image
     user_data: str = Field(repr=False)  # holds the join token
     name: str
+    group: str
 
     @property
     def tags(self) -> list[dict[str, str]]:
         """All tags of what is rented."""
-        tags = {
-            **self.params.tags,
-            "Name": self.name,
-            **self.spec.tags,
-            EXPIRES: expiry(self.spec.expires_at_s),
-            TOKEN: self.token,
+        return _listed(
+            {
+                **self.params.tags,
+                "Name": self.name,
+                **self.spec.tags,
+                EXPIRES: expiry(self.spec.expires_at_s),
+                TOKEN: self.token,
+            }
+        )
+
+    @property
+    def owner_tags(self) -> dict[str, str]:
+        """Tags of what a cluster's launches share: nothing of one instance, nor of one epoch."""
+        owner = {
+            key: self.spec.tags[key] for key in (CLUSTER, CLUSTER_NAME) if key in self.spec.tags
         }
-        return [{"Key": key, "Value": value} for key, value in tags.items()]
+        return {**self.params.tags, "Name": self.group, **owner}
 
 
 def expiry(at_s: float) -> str:
@@ -71,30 +84,35 @@ def run_instances(order: Order) -> dict[str, Any]:
     }
 
 
-def template_name(token: str) -> str:
-    """Return the name of the launch template of one launch."""
-    return f"hybrid-{token}"
+def template_name(order: Order) -> str:
+    """Return the name of the launch template for machines of this kind.
+
+    It says what is inside: launches of one kind share a template, and one that is made anew is
+    the same, so that a repeated request is the same too.
+    """
+    content = json.dumps([_machine(order), order.owner_tags], sort_keys=True)
+    return f"hybrid-{hashlib.sha256(content.encode()).hexdigest()[:40]}"
 
 
 def create_launch_template(order: Order) -> dict[str, Any]:
-    """Return the parameters of CreateLaunchTemplate: all that a fleet cannot be told itself.
+    """Return the parameters of CreateLaunchTemplate: what all launches of this kind share.
 
-    Its name is its token: a client token would stand for a template that was removed since.
+    Without a client token, which would stand for a template that was removed since.
     """
-    data = {
-        **_machine(order),
-        "UserData": base64.b64encode(order.user_data.encode()).decode(),
-        "TagSpecifications": _tagged(order, *_spot_tagged(order.pool)),
-    }
+    name = template_name(order)
+    tags = _listed({**order.owner_tags, TEMPLATE: name})
     return {
-        "LaunchTemplateName": template_name(order.token),
-        "LaunchTemplateData": data,
-        "TagSpecifications": [{"ResourceType": "launch-template", "Tags": order.tags}],
+        "LaunchTemplateName": name,
+        "LaunchTemplateData": _machine(order),
+        "TagSpecifications": [{"ResourceType": "launch-template", "Tags": tags}],
     }
 
 
 def create_fleet(order: Order) -> dict[str, Any]:
-    """Return the parameters of CreateFleet for one instance in any zone with a subnet."""
+    """Return the parameters of CreateFleet for one instance in any zone with a subnet.
+
+    User data and tags are in the request, not in the template: they are this instance's alone.
+    """
     pool = order.pool
     price = pool.spot_limit_usd_per_hour
     overrides = [
@@ -105,7 +123,11 @@ def create_fleet(order: Order) -> dict[str, Any]:
         }
         for _, subnet in sorted(order.params.region(pool).subnets.items())
     ]
-    template = {"LaunchTemplateName": template_name(order.token), "Version": "$Latest"}
+    template = {
+        "LaunchTemplateName": template_name(order),
+        "Version": "1",  # which cannot be changed; a later one would be somebody else's
+        "LaunchTemplateSpecificationUserData": base64.b64encode(order.user_data.encode()).decode(),
+    }
     spot = {"AllocationStrategy": "price-capacity-optimized"}
     return {
         "Type": "instant",
@@ -118,8 +140,7 @@ def create_fleet(order: Order) -> dict[str, Any]:
             "DefaultTargetCapacityType": "spot" if pool.use_spot else "on-demand",
         },
         **({"SpotOptions": spot} if pool.use_spot else {}),
-        # The instance's own tags come from the template.
-        "TagSpecifications": [{"ResourceType": "fleet", "Tags": order.tags}],
+        "TagSpecifications": _tagged(order, "fleet"),
     }
 
 
@@ -150,6 +171,10 @@ def _machine(order: Order) -> dict[str, Any]:
         **({"IamInstanceProfile": {"Name": profile}} if profile else {}),
         **({"KeyName": key} if key else {}),
     }
+
+
+def _listed(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def _spot(pool: Pool) -> Mapping[str, Any]:

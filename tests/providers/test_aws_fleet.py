@@ -1,8 +1,9 @@
-"""A pool of a whole region: fleets of one, their partial failures, and their templates."""
+"""A pool of a whole region: fleets of one, and their partial failures."""
 
 from __future__ import annotations
 
 import base64
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -15,13 +16,13 @@ from hybrid.core.errors import (
     QuotaError,
     TransientError,
 )
-from providers.aws.fleet import SWEEP_AFTER_S
-from providers.aws.market import REFRESH_S
 from tests.providers.aws_cloud import POOL, ZONES, AwsCloud
-from tests.providers.contract import end, launch, live, make_spec
-from tests.world.clock import VirtualClock
+from tests.providers.contract import launch, listed, live, make_spec
+from tests.providers.test_aws_emulator import metadata
 
 pytestmark = pytest.mark.slow
+
+SPECIFICATION = "LaunchTemplateConfigs.1.LaunchTemplateSpecification"
 
 
 @pytest.fixture
@@ -31,10 +32,6 @@ def region(aws: AwsCloud) -> AwsCloud:
         POOL | {"infra": "aws/us-east-1", "use_spot": True, "spot_limit_usd_per_hour": 2.0}
     ]
     return aws
-
-
-def templates(aws: AwsCloud) -> list[str]:
-    return sorted(aws.emulator.moto.region("us-east-1").launch_template_name_to_ids)
 
 
 def test_a_fleet_lands_where_there_is_something(region: AwsCloud) -> None:
@@ -62,79 +59,16 @@ def test_a_fleets_instance_is_made_like_any_other(region: AwsCloud) -> None:
         next(call.params for call in region.controls.calls if call.action == action)
         for action in ("CreateLaunchTemplate", "CreateFleet")
     )
-    assert b"join-once" in base64.b64decode(template["LaunchTemplateData.UserData"])
+    assert "LaunchTemplateData.UserData" not in template
+    script = fleet[f"{SPECIFICATION}.LaunchTemplateSpecificationUserData"]
+    assert base64.b64decode(script).decode() == base64.b64decode(str(machine.user_data)).decode()
+    assert b"join-once" in base64.b64decode(script)
+    kinds = {v for k, v in fleet.items() if k.endswith("ResourceType")}
+    assert kinds == {"fleet", "instance", "network-interface", "volume"}
     assert fleet["Type"] == "instant"
     assert fleet["SpotOptions.AllocationStrategy"] == "price-capacity-optimized"
     assert fleet["TargetCapacitySpecification.TotalTargetCapacity"] == "1"
     assert fleet["LaunchTemplateConfigs.1.Overrides.2.MaxPrice"] == "2.000000"
-
-
-def test_a_launch_leaves_no_template_behind(region: AwsCloud) -> None:
-    provider = region.provider()
-    launch(provider, make_spec(region))
-    region.sell_out()
-    with pytest.raises(CapacityError):
-        launch(provider, make_spec(region))
-    region.controls.fail("CreateFleet", "UnauthorizedOperation")
-    with pytest.raises(AuthError):
-        launch(provider, make_spec(region))
-
-    assert templates(region) == []
-
-
-def test_a_lost_answer_keeps_the_template_for_the_next_try(region: AwsCloud) -> None:
-    spec = make_spec(region)
-    with pytest.raises(TransientError):
-        launch(region.lose_next_answer(), spec)
-    assert len(templates(region)) == 1
-
-    provider_id = launch(region.provider(), spec)
-
-    assert live(region.provider()) == [provider_id]
-    assert templates(region) == []
-
-
-def test_a_template_that_cannot_be_removed_costs_no_launch(region: AwsCloud) -> None:
-    region.controls.fail("DeleteLaunchTemplate", "RequestLimitExceeded")
-    provider = region.provider()
-
-    provider_id = launch(provider, make_spec(region))
-
-    assert live(provider) == [provider_id]
-    assert len(templates(region)) == 1
-
-
-def test_templates_that_were_left_are_swept_when_old_and_ours(region: AwsCloud) -> None:
-    clock = VirtualClock(now_s=4e9)  # everything is old
-    region.controls.fail("DeleteLaunchTemplate", "RequestLimitExceeded", times=2)
-    launch(region.provider(), make_spec(region))
-    other = region.provider("other-cluster")
-    launch(other, make_spec(region, cluster_id="other-cluster"))
-    ours, theirs = templates(region), []
-    region.clock = clock
-    region.emulator.controls.clock_skew_s = 0.0
-    provider = region.provider()
-    provider.offers()
-    assert templates(region) == ours
-
-    clock.advance(REFRESH_S)
-    provider.offers()
-
-    theirs = templates(region)
-    assert len(theirs) == 1
-    assert set(theirs) < set(ours)
-
-
-def test_a_template_of_a_launch_under_way_is_not_swept(region: AwsCloud) -> None:
-    spec = make_spec(region)
-    with pytest.raises(TransientError):
-        launch(region.lose_next_answer(), spec)
-    provider = region.provider()
-
-    provider._fleets.sweep("us-east-1", region.cluster_id)
-
-    assert len(templates(region)) == 1
-    assert SWEEP_AFTER_S > 600  # longer than any launch deadline
 
 
 @pytest.mark.parametrize(
@@ -195,15 +129,40 @@ def test_a_launch_broken_off_anywhere_is_finished_by_the_next_try(
 
     assert live(region.provider()) == [provider_id]
     assert len(region.emulator.moto.instances("us-east-1")) == 1
-    assert templates(region) == []
 
 
-def test_calls_per_launched_instance(region: AwsCloud) -> None:
+def test_an_instance_of_a_fleet_reads_its_lease_in_its_metadata(region: AwsCloud) -> None:
+    spec = make_spec(region)
+
+    ec2_id = launch(region.provider(), spec).rpartition("/")[2]
+
+    lease = metadata(region.emulator, ec2_id, "tags/instance/hybrid-expires-at")
+    assert lease == f"{spec.expires_at_s:.0f}"
+
+
+def test_a_hundred_launches_cost_hardly_more_than_a_hundred_calls(region: AwsCloud) -> None:
+    """As the controller does it: many at once, over one adapter."""
     provider = region.provider()
-    launch(provider, make_spec(region))
+    offer = provider.offers()[0]
+    specs = [make_spec(region) for _ in range(100)]
     before = region.controls.count()
 
-    provider_id = launch(provider, make_spec(region))
+    with ThreadPoolExecutor(16) as pool:
+        ids = list(pool.map(lambda spec: launch(provider, spec, offer=offer), specs))
 
-    assert region.controls.count() - before == 3
-    end(provider, provider_id)
+    assert region.controls.count() - before <= 103  # and the account, the image, the template
+    assert region.controls.count("CreateFleet") == 100
+    assert region.controls.count("CreateLaunchTemplate") == 1
+    found = {item.instance_id: provider_id for provider_id, item in listed(provider).items()}
+    assert found == {spec.instance_id: made for spec, made in zip(specs, ids, strict=True)}
+
+
+def test_each_node_of_many_gets_its_own_orders(region: AwsCloud) -> None:
+    provider = region.provider()
+    specs = [make_spec(region) for _ in range(2)]
+
+    ids = [launch(provider, spec) for spec in specs]
+
+    for spec, provider_id in zip(specs, ids, strict=True):
+        script = base64.b64decode(str(region.machine(provider_id).user_data)).decode()
+        assert f'"instance_id":"{spec.instance_id}"' in script

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hybrid.core.errors import AuthError
+from providers.aws.fleet import SWEEP_AFTER_S
 from providers.aws.market import REFRESH_S
 from tests.emulators.aws import IMAGE
 from tests.providers.aws_cloud import POOL, TYPE, AwsCloud
@@ -52,7 +53,7 @@ def do_everything(aws: AwsCloud) -> None:
     provider.list_instances()
     provider.extend(ids, until_s=2e9)
     provider.terminate(ids)
-    clock.advance(REFRESH_S)
+    clock.advance(SWEEP_AFTER_S + REFRESH_S)
     provider.offers()
     assert len(ids) == 2
 

@@ -16,6 +16,7 @@ from hybrid.core.errors import (
     TransientError,
 )
 from hybrid.core.models import CloudState
+from providers.aws.once import Once
 from tests.emulators.aws import IMAGE
 from tests.providers.aws_cloud import ACCOUNT, POOL, AwsCloud
 from tests.providers.contract import end, launch, listed, live, make_spec
@@ -124,7 +125,7 @@ def test_what_another_account_does_not_know_is_not_gone(
     provider_id = launch(aws.provider(), make_spec(aws))
     aws.controls.account = "999999999999"
     aws.controls.forgotten.add(provider_id.rpartition("/")[2])
-    monkeypatch.setattr(aws.client, "_account", "")  # another process
+    monkeypatch.setattr(aws.client, "_account", Once())  # another process
     provider = aws.provider()
 
     with pytest.raises(AuthError, match=f"are in AWS account {ACCOUNT}"):

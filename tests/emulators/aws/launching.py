@@ -1,17 +1,15 @@
-"""RunInstances and CreateFleet as EC2 does them: tokens, stock, quota, checks, partial fleets."""
+"""RunInstances as EC2 does it: tokens, stock, quota, checks."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
 
 from tests.emulators.aws import backend
 from tests.emulators.aws.backend import Moto
 from tests.emulators.aws.controls import Controls
-from tests.emulators.aws.wire import NAMESPACE, Answer, Request, error, flat, user_data
+from tests.emulators.aws.wire import Answer, Request, error, user_data
 
 USER_DATA_BYTES = 16_384
 _METADATA_KEY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-=.,_:@")
@@ -35,17 +33,12 @@ class Launcher:
     _done: dict[tuple[str, str, str, str], _Done] = field(default_factory=dict)
 
     def run_instances(self, request: Request) -> Answer:
-        zone = self._zone(request)
-        return self._once(request, zone, lambda: self._run(request, zone))
-
-    def create_fleet(self, request: Request) -> Answer:
-        if request.get("Type") != "instant":
-            return error("InvalidParameterValue", "this emulator makes instant fleets only")
-        return self._once(request, "", lambda: self._fleet(request))
+        zone = self.zone(request)
+        return self.once(request, zone, lambda: self.run(request, zone))
 
     # --- tokens ----------------------------------------------------------------------------
 
-    def _once(self, request: Request, zone: str, launch: object) -> Answer:
+    def once(self, request: Request, zone: str, launch: object) -> Answer:
         """Return the first answer again for a token that was used.
 
         RunInstances remembers tokens by zone when the request names one, else by region.
@@ -83,12 +76,12 @@ class Launcher:
 
     # --- one pool ---------------------------------------------------------------------------
 
-    def _zone(self, request: Request) -> str:
+    def zone(self, request: Request) -> str:
         if subnet := request.get("SubnetId") or request.get("NetworkInterface.1.SubnetId"):
             return self.moto.zone_of(request.region, subnet)
         return request.get("Placement.AvailabilityZone")
 
-    def _run(self, request: Request, zone: str) -> Answer:
+    def run(self, request: Request, zone: str) -> Answer:
         refusal = self._refusal(request, zone)
         if refusal is not None:
             return refusal
@@ -172,89 +165,3 @@ class Launcher:
         is_spot = request.get("InstanceMarketOptions.MarketType") == "spot"
         market = "spot" if is_spot else "on-demand"
         return self.controls.left(request.get("InstanceType"), zone, market)
-
-    # --- several pools ----------------------------------------------------------------------
-
-    def _fleet(self, request: Request) -> Answer:
-        """Fill the fleet from its pools in order, and report each pool that failed."""
-        template = self._template(request)
-        if template is None:
-            return error(
-                "InvalidLaunchTemplateName.NotFoundException", "The launch template does not exist"
-            )
-        wanted = int(request.get("TargetCapacitySpecification.TotalTargetCapacity"))
-        launched, errors = "", ""
-        for prefix in request.numbered("LaunchTemplateConfigs.1.Overrides"):
-            if wanted == 0:
-                break
-            pool = self._pool_request(request, template, prefix)
-            zone = self._zone(pool)
-            fault = self.controls.take_fault("CreateFleet.pool", zone)
-            answer = error(fault.code, fault.message) if fault else self._run(pool, zone)
-            if answer.status == 200:
-                wanted -= 1
-                newest = self.moto.instances(request.region)[-1]
-                launched += _launched(pool, newest.id)
-            else:
-                errors += _failed(pool, answer)
-        text = (
-            f'<?xml version="1.0" encoding="UTF-8"?><CreateFleetResponse xmlns="{NAMESPACE}">'
-            f"<requestId>{uuid.uuid4()}</requestId><fleetId>fleet-{uuid.uuid4()}</fleetId>"
-            f"<errorSet>{errors}</errorSet><fleetInstanceSet>{launched}</fleetInstanceSet>"
-            "</CreateFleetResponse>"
-        )
-        return Answer(200, "text/xml", text.encode())
-
-    def _template(self, request: Request) -> dict[str, object] | None:
-        name = request.get("LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName")
-        region = self.moto.region(request.region)
-        template_id = region.launch_template_name_to_ids.get(name)
-        if template_id is None:
-            return None
-        return dict(region.launch_templates[template_id].versions[-1].data)
-
-    def _pool_request(self, request: Request, template: dict[str, object], prefix: str) -> Request:
-        """Return what a fleet does for one pool: a RunInstances of one machine."""
-        params = {_singular(key): text for key, text in flat(template).items()}
-        params |= {"MinCount": "1", "MaxCount": "1", "Version": request.get("Version")}
-        params |= {"Action": "RunInstances"}
-        params["InstanceType"] = request.get(f"{prefix}.InstanceType")
-        if subnet := request.get(f"{prefix}.SubnetId"):
-            params["SubnetId"] = subnet
-        if request.get("TargetCapacitySpecification.DefaultTargetCapacityType") == "spot":
-            params["InstanceMarketOptions.MarketType"] = "spot"
-        return request.with_params(params)
-
-
-def _singular(key: str) -> str:
-    """Return a launch template's name of a parameter as RunInstances has it."""
-    renames = {
-        "TagSpecifications": "TagSpecification",
-        "BlockDeviceMappings": "BlockDeviceMapping",
-        "SecurityGroupIds": "SecurityGroupId",
-        "NetworkInterfaces": "NetworkInterface",
-    }
-    head, _, rest = key.partition(".")
-    return f"{renames.get(head, head)}.{rest.replace('Tags.', 'Tag.')}" if rest else key
-
-
-def _launched(pool: Request, instance_id: str) -> str:
-    is_spot = pool.get("InstanceMarketOptions.MarketType") == "spot"
-    return (
-        f"<item><instanceIds><item>{instance_id}</item></instanceIds>"
-        f"<instanceType>{pool.get('InstanceType')}</instanceType>"
-        f"<lifecycle>{'spot' if is_spot else 'on-demand'}</lifecycle></item>"
-    )
-
-
-def _failed(pool: Request, answer: Answer) -> str:
-    text = answer.body.decode()
-    code = text.partition("<Code>")[2].partition("</Code>")[0]
-    message = text.partition("<Message>")[2].partition("</Message>")[0]
-    return (
-        "<item><launchTemplateAndOverrides><overrides>"
-        f"<instanceType>{escape(pool.get('InstanceType'))}</instanceType>"
-        f"<subnetId>{escape(pool.get('SubnetId'))}</subnetId>"
-        f"</overrides></launchTemplateAndOverrides><errorCode>{code}</errorCode>"
-        f"<errorMessage>{message}</errorMessage></item>"
-    )

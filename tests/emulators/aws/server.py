@@ -16,6 +16,7 @@ from tests.emulators.aws import imds
 from tests.emulators.aws.backend import Moto
 from tests.emulators.aws.controls import ACCESS_KEY, IMAGE, SECRET_KEY, Call, Controls
 from tests.emulators.aws.describing import Describer
+from tests.emulators.aws.fleets import FleetMaker
 from tests.emulators.aws.imds import Metadata
 from tests.emulators.aws.launching import Launcher
 from tests.emulators.aws.wire import (
@@ -92,6 +93,7 @@ class AwsEmulator:
         self.controls = Controls()
         self.metadata = Metadata(self.moto)
         self._launcher = Launcher(self.moto, self.controls)
+        self._fleet_maker = FleetMaker(self.moto, self.controls, self._launcher)
         self._describer = Describer(self.moto, self.controls)
 
     @property
@@ -199,7 +201,7 @@ class AwsEmulator:
     def _dispatch(self, request: Request) -> Answer:
         doors = {
             "RunInstances": self._launcher.run_instances,
-            "CreateFleet": self._launcher.create_fleet,
+            "CreateFleet": self._fleet_maker.create_fleet,
             "DescribeInstances": self._describer.instances,
             "DescribeImages": self._describer.images,
             "DescribeSpotPriceHistory": self._describer.spot_prices,
