@@ -19,7 +19,7 @@ from hybrid.adapters.ray import RayCluster
 from hybrid.control.params import ControlParams
 from hybrid.core.policy.params import PolicyParams
 from hybrid.node.environment import TAG
-from scripts.bench_parts import big, tick
+from scripts.bench_parts import big, clouds, tick
 from scripts.bench_parts.burst import Burst, lateness
 from scripts.bench_parts.byhand import end, recipes
 from scripts.bench_parts.commands import interleaved
@@ -108,6 +108,19 @@ def test_the_shapes_of_the_full_size_are_all_different() -> None:
     kinds = list(big._kinds(big.Size().shapes))
 
     assert len({json.dumps(kind) for kind in kinds}) == len(kinds)
+
+
+@pytest.mark.slow
+def test_the_clouds_part_counts_calls() -> None:
+    found = {f.name: f for f in clouds.figures(count=6, in_turn_count=3, latency_s=0.01)}
+
+    for name in ("aws", "gcp", "baidu"):
+        launches, lists = found[f"calls_per_launch_{name}"], found[f"list_calls_{name}"]
+        assert launches.details["instances"] == 2
+        assert launches.value is not None
+        assert launches.value >= 1
+        assert lists.details["listed"] == 2
+    assert found["launch_at_once_ratio"].value is not None
 
 
 def test_the_tick_part_measures_what_it_says() -> None:
@@ -210,9 +223,10 @@ def _until_marked(pid: int) -> None:
 
 
 def test_the_help_names_all_parts() -> None:
-    done = subprocess.run([ROOT / "scripts" / "bench", "--help"], capture_output=True, text=True)
+    command = [sys.executable, ROOT / "scripts" / "bench", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
 
-    assert done.returncode == 0
+    assert done.returncode == 0, done.stderr
     assert all(part in done.stdout for part in PARTS)
 
 
@@ -239,4 +253,4 @@ def test_an_unknown_part_is_refused_with_the_known_ones(
         main(["--only", "cli,speed"])
 
     assert ended.value.code == 2
-    assert "no part speed; there are tick, up" in capsys.readouterr().err
+    assert "no part speed; there are tick, clouds, up" in capsys.readouterr().err

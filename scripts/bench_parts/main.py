@@ -12,11 +12,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.core.errors import HybridError
-from scripts.bench_parts import burst, commands, machine, quickstart, rest, start, table, tick
+from scripts.bench_parts import (
+    burst,
+    clouds,
+    commands,
+    machine,
+    quickstart,
+    rest,
+    start,
+    table,
+    tick,
+)
 from scripts.bench_parts.cluster import LocalCluster, local_cluster
 from scripts.bench_parts.figures import BenchError, Figure, document
 
-ALONE: dict[str, Callable[[], list[Figure]]] = {"tick": tick.measure, "up": start.measure}
+ALONE: dict[str, Callable[[], list[Figure]]] = {
+    "tick": tick.measure,
+    "clouds": clouds.measure,
+    "up": start.measure,
+}
 """Parts that need no cluster, or make their own."""
 
 ON_CLUSTER: dict[str, Callable[[LocalCluster], list[Figure]]] = {

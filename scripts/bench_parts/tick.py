@@ -1,13 +1,10 @@
 """How long a decision and a whole tick take on a large cluster.
 
-A program of its own (`python -m scripts.bench_parts.tick`), so that it has the memory of a
-controller, and its log goes where a controller's log goes: to a file.
+A program of its own (`python -m scripts.bench_parts.tick`), see `alone`.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,36 +12,19 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from hybrid.control import log
 from hybrid.core.policy.decide import decide
+from scripts.bench_parts import alone
 from scripts.bench_parts.big import Size, big_world, tick
-from scripts.bench_parts.cluster import environment
-from scripts.bench_parts.figures import BenchError, Figure, timed
-from scripts.bench_parts.machine import ROOT
+from scripts.bench_parts.figures import Figure, timed
 from tests.world.world import World
 
 _DECIDE_MS = 50.0
 _TICK_MS = 150.0
-_LIMIT_S = 600.0
 
 
 def measure() -> list[Figure]:
     """Measure in a process of its own."""
-    with tempfile.TemporaryDirectory(prefix="hybrid-bench-") as folder:
-        log_path = Path(folder) / "log"
-        with log_path.open("wb") as errors:
-            done = subprocess.run(
-                [sys.executable, "-m", "scripts.bench_parts.tick"],
-                env=environment(Path(folder)),
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                timeout=_LIMIT_S,
-            )
-        if done.returncode:
-            last = log_path.read_text(errors="replace").splitlines()[-3:]
-            raise BenchError(f"the large cluster ended with {done.returncode}: {' / '.join(last)}")
-    return [Figure(**fields) for fields in json.loads(done.stdout)]
+    return alone.measure("tick")
 
 
 def figures(size: Size, *, runs: int) -> Iterator[Figure]:
@@ -130,13 +110,5 @@ def _words(size: Size) -> str:
     return f"{size.nodes:,} nodes, {size.tasks:,} waiting tasks in {size.shapes} shapes"
 
 
-def main() -> int:
-    """Print the figures as JSON."""
-    log.configure(is_pretty=False)
-    found = [asdict(figure) for figure in figures(Size(), runs=15)]
-    print(json.dumps(found))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(alone.tell(lambda: figures(Size(), runs=15)))
