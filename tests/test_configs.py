@@ -10,6 +10,7 @@ import pytest
 
 from hybrid.adapters import catalog
 from hybrid.adapters.clock import SystemClock
+from hybrid.app.offline import checked, doubts
 from hybrid.core.ports import ProviderContext
 from hybrid.settings import json_schema, load, packaged
 from hybrid.settings.advice import unready_clouds
@@ -43,6 +44,19 @@ def test_every_cloud_accepts_its_part_of_a_config(file: Path, tmp_path: Path) ->
 
     for name in settings.provider_names:
         makers[name](name, settings.provider_raw(name), context)
+
+
+@pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
+def test_the_adapters_judge_a_config_without_asking_a_cloud(file: Path) -> None:
+    settings = load(file, ENV)
+
+    offered = checked(settings, SystemClock())
+
+    assert len(offered) == (len(settings.clouds.pools) if settings.clouds else 0)
+    doubtful = [item.view for item in offered if item.offer is None]
+    # The one spot price that only AWS knows.
+    assert [view.reason.code for view in doubtful if view.reason] == ["no_price"] * len(doubtful)
+    assert len(list(doubts(settings, offered))) == len(doubtful)
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)

@@ -41,7 +41,7 @@ class LocalBase:
         self.is_started_here = False
         self.head = LocalHead(
             self._nodes / "head",
-            _head_plan(settings, self.ray_dir),
+            head_plan(settings, self.ray_dir),
             cluster_id=mark,
             ray_token_file=self._token_file,
         )
@@ -98,7 +98,7 @@ class LocalBase:
         except FleetError:
             # It has never been started: nobody answers there, which is the truth.
             self.head_address, self.dashboard_url = _NOWHERE, f"http://{_NOWHERE}"
-        plans = _host_plans(self._settings, self.ray_dir, self.head_address)
+        plans = host_plans(self._settings, self.ray_dir, self.head_address)
         self.fleet = LocalFleet(
             self._nodes, plans, cluster_id=self._mark, ray_token_file=self._token_file
         )
@@ -127,7 +127,8 @@ def _worker_ports(settings: Settings) -> tuple[int, int] | None:
     return None if ports is None else (ports.low, ports.high)
 
 
-def _head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
+def head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
+    """Return how the head is started."""
     head = settings.head
     return HeadPlan(
         python=sys.executable,
@@ -144,7 +145,8 @@ def _head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
     )
 
 
-def _host_plans(settings: Settings, ray_dir: Path, head_address: str) -> dict[str, NodePlan]:
+def host_plans(settings: Settings, ray_dir: Path, head_address: str) -> dict[str, NodePlan]:
+    """Return how each on-prem host is started, by its name."""
     plans = {}
     for host in settings.onprem.hosts:
         gpus = host.accelerators

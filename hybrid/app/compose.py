@@ -8,19 +8,17 @@ import random
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import ValidationError
-
 import hybrid
-from hybrid.adapters import catalog
 from hybrid.adapters.job_logs import JobLogFolder
 from hybrid.adapters.ledger import SqlLedger
 from hybrid.adapters.local_jobs import LocalJobs
 from hybrid.adapters.packages import PackageFolder
 from hybrid.adapters.ray import RayCluster
 from hybrid.adapters.state import StateFolder
+from hybrid.app import makers
 from hybrid.app.base import LocalBase
 from hybrid.app.translate import control_params
 from hybrid.control.act import Actor
@@ -39,7 +37,7 @@ from hybrid.control.params import ClusterFacts
 from hybrid.control.resting import Resting
 from hybrid.control.runner import Runner
 from hybrid.control.together import AtOnce
-from hybrid.core.ports import Clock, MakeProvider, Provider, ProviderContext
+from hybrid.core.ports import Clock, Provider
 from hybrid.core.views import ClusterInfo
 from hybrid.jobs.dispatch import Dispatcher
 from hybrid.settings import Settings, dump
@@ -62,26 +60,11 @@ def make_providers(
     Raises:
         ConfigError: A provider refuses its settings; the error names the place in the file.
     """
-    makers = {point.name: point for point in entry_points(group="hybrid.providers")}
-    prices = catalog.load()
-    providers: list[Provider] = []
+    folder = state.path / "providers"
     for name in settings.provider_names:
-        folder = state.path / "providers" / name
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        context = ProviderContext(
-            cluster_id=cluster_id,
-            cluster_name=settings.name,
-            state_dir=str(folder),
-            ray_dir=str(ray_dir),
-            clock=clock,
-            catalog=prices,
-        )
-        make: MakeProvider = makers[name].load()
-        try:
-            providers.append(make(name, settings.provider_raw(name), context))
-        except ValidationError as error:
-            raise settings.provider_error(name, error) from error
-    return providers
+        (folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+    made = makers.make_providers(settings, folder, ray_dir, cluster_id=cluster_id, clock=clock)
+    return list(made.values())
 
 
 def make_controller(

@@ -51,23 +51,26 @@ def load(file: Path | None) -> Settings:
 
 
 def validate(file: File = None, json: JsonFlag = False) -> None:
-    """Check a file and say all that is wrong with it."""
+    """Check a file, also with the adapters of its clouds, and say all that is wrong with it."""
     from hybrid.settings import SettingsError
 
     try:
         loaded = load(file)
+        warnings = check(loaded)
     except SettingsError as error:
         if not json:
             raise
         output.lines([json_text.dumps(_refusal(error), ensure_ascii=False)])
         raise typer.Exit(ExitCode.USAGE) from None
-    warnings = loaded.warnings()
+    checked, unchecked = _checked(loaded)
     if json:
         answer = {
             "is_valid": True,
             "source": loaded.source,
             "problems": [],
-            "warnings": list(warnings),
+            "warnings": warnings,
+            "checked": checked,
+            "not_checked": unchecked,
         }
         output.lines([json_text.dumps(answer, ensure_ascii=False)])
         return
@@ -75,7 +78,36 @@ def validate(file: File = None, json: JsonFlag = False) -> None:
     hosts = words.count(len(loaded.onprem.hosts), "on-prem host")
     rentable = words.count(len(pools), "kind") + " of instance to rent"
     output.lines([f"{loaded.source} is good: cluster {loaded.name}, {hosts}, {rentable}."])
+    output.lines([f"Checked: {'; '.join(checked)}."])
+    if unchecked:
+        output.lines([f"Not checked, only a running controller knows: {'; '.join(unchecked)}."])
     output.lines([f"Warning: {warning}." for warning in warnings])
+
+
+def check(settings: Settings) -> list[str]:
+    """Let the adapters check their part, without a call; return warnings.
+
+    Raises:
+        SettingsError: An adapter refuses something, or its SDK is not installed.
+    """
+    from hybrid.adapters.clock import SystemClock
+    from hybrid.app import offline
+
+    offered = offline.checked(settings, SystemClock())
+    return [*settings.warnings(), *offline.doubts(settings, offered)]
+
+
+def _checked(settings: Settings) -> tuple[list[str], list[str]]:
+    """Return what was checked, and what could not be."""
+    from hybrid.app.offline import NOT_ASKED
+
+    checked = ["every key and value, and the rules between them"]
+    names = ", ".join(settings.provider_names)
+    if not names:
+        return checked, []
+    checked.append(f"the settings of {names}, by their adapters, which made no call")
+    checked.append("that the SDKs are installed here")
+    return checked, list(NOT_ASKED)
 
 
 def show(

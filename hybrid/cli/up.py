@@ -41,6 +41,8 @@ def up(
     _cluster: Cluster = "",
 ) -> None:
     """Start a cluster from FILE, or reconcile the one that runs."""
+    from hybrid.adapters.clock import SystemClock
+    from hybrid.app import offline
     from hybrid.cli import config, controller, remains, up_plan
     from hybrid.cli.asking import confirm
     from hybrid.client import discover
@@ -52,7 +54,7 @@ def up(
     if running is not None and running.is_alive:
         _join_running(running, settings, timeout_s=seconds(timeout) or 0.0)
         return
-    output.show(*up_plan.plan_page(settings))
+    output.show(*up_plan.plan_page(settings, offline.checked(settings, SystemClock())))
     if up_plan.may_rent(settings):
         confirm("Start it?", is_yes=yes)
     controller.make_folder(state_dir)

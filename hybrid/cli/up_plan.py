@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hybrid.cli import words
+from hybrid.cli.prices import price, price_of
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
+    from hybrid.app.offline import PoolOffer
     from hybrid.cli.table import Part
     from hybrid.core.models import Caps
+    from hybrid.core.offline import PoolView
     from hybrid.settings import Settings
 
 _DAY_H = 24.0
 
 
-def plan_page(settings: Settings) -> list[Part]:
-    """Return the page to be confirmed."""
+def plan_page(settings: Settings, offered: Sequence[PoolOffer]) -> list[Part]:
+    """Return the page to be confirmed; `offered` is what became of each pool."""
     page: list[Part] = [
         text(f"Cluster {settings.name}, from {settings.source}", "bold"),
         text(f"State folder: {settings.state_path}"),
@@ -27,7 +30,8 @@ def plan_page(settings: Settings) -> list[Part]:
     ]
     if not may_rent(settings):
         return [*page, text("Nothing can be rented: no money can be spent."), *_warnings(settings)]
-    return [*page, *_rentable(settings), *_warnings(settings)]
+    views = [item.view for item in offered]
+    return [*page, *_rentable(settings, views), *_warnings(settings)]
 
 
 def may_rent(settings: Settings) -> bool:
@@ -40,31 +44,30 @@ def may_rent(settings: Settings) -> bool:
     return bool(pools) and 0 not in zero
 
 
-def worst_usd_per_hour(settings: Settings) -> float | None:
+def worst_usd_per_hour(settings: Settings, pools: Sequence[PoolView]) -> float | None:
     """Return an upper bound on the price of all that may be rented at a time.
 
     `None` when no cap and no price bounds it.
     """
-    pools = settings.clouds.pools if settings.clouds else ()
     caps = settings.caps
     bounds = [] if caps.usd_per_hour is None else [caps.usd_per_hour]
-    prices = [pool.usd_per_hour for pool in pools if pool.usd_per_hour is not None]
+    prices = [pool.at_most_usd_per_hour for pool in pools if pool.at_most_usd_per_hour is not None]
     if len(prices) == len(pools):
         if caps.node_count is not None:
             bounds.append(caps.node_count * max(prices, default=0.0))
         sums = [
-            pool.max_nodes * (pool.usd_per_hour or 0)
-            for pool in pools
-            if pool.max_nodes is not None
+            pool.max_count * price
+            for pool, price in zip(pools, prices, strict=True)
+            if pool.max_count is not None
         ]
         if len(sums) == len(pools):
             bounds.append(sum(sums))
     return min(bounds, default=None)
 
 
-def worst_line(settings: Settings) -> str:
+def worst_line(settings: Settings, pools: Sequence[PoolView]) -> str:
     """Return the worst case in words."""
-    hour = worst_usd_per_hour(settings)
+    hour = worst_usd_per_hour(settings, pools)
     day_bounds = [hour * _DAY_H] if hour is not None else []
     if settings.caps.usd_per_day is not None:
         day_bounds.append(settings.caps.usd_per_day)
@@ -92,7 +95,7 @@ def _machines(settings: Settings) -> Part:
     return table(("MACHINE", "WHERE", "GPUS", Column("CPUS", is_number=True), ""), rows)
 
 
-def _rentable(settings: Settings) -> list[Part]:
+def _rentable(settings: Settings, pools: Sequence[PoolView]) -> list[Part]:
     clouds = settings.clouds
     if clouds is None:
         return []
@@ -100,27 +103,32 @@ def _rentable(settings: Settings) -> list[Part]:
     rows = [
         (
             pool.infra,
-            str(pool.accelerators) if pool.accelerators else words.NONE,
+            view.instance_type or words.UNKNOWN,
+            view.gpus or words.NONE,
             "spot" if pool.use_spot else "on demand",
-            words.rate(pool.usd_per_hour) if pool.usd_per_hour is not None else "list price",
+            price(view),
+            price_of(view),
             str(pool.max_nodes) if pool.max_nodes is not None else "no limit",
         )
-        for pool in clouds.pools
+        for pool, view in zip(clouds.pools, pools, strict=True)
     ]
     columns = (
         "MAY BE RENTED",
+        "TYPE",
         "GPUS",
         "MARKET",
         Column("PRICE", is_number=True),
+        "PRICE OF",
         Column("AT MOST", is_number=True),
     )
     wait = words.duration(settings.burst.queue.max_wait_s)
     return [
         text(f"When work waits longer than {wait}, {order}:"),
         table(columns, rows),
+        *(text(f"No price for {p.pool}: {p.reason.message}.") for p in pools if p.reason),
         text(""),
         text(f"Hard caps: {_caps(settings.caps)}"),
-        text(worst_line(settings), "bold"),
+        text(worst_line(settings, pools), "bold"),
     ]
 
 

@@ -97,7 +97,21 @@ class Catalog(Model):
             if (row.provider, row.region, row.instance_type) == (provider, region, instance_type):
                 return price(row, market, terms)
         what = f"{instance_type} in {region}" if region else instance_type
-        return unusable("not_in_catalog", f"the catalog has no {what} of {provider}; {WRITE_YOURS}")
+        hint = self._meant(provider, region, instance_type)
+        message = f"the catalog has no {what} of {provider}; {hint}{WRITE_YOURS}"
+        return unusable("not_in_catalog", message)
+
+    def _meant(self, provider: str, region: str, instance_type: str) -> str:
+        """Return a guess at what was meant, or `""`."""
+        rows = [row for row in self.rows if row.provider == provider]
+        for asked, known in (
+            (region, {row.region for row in rows}),
+            (instance_type, {row.instance_type for row in rows}),
+        ):
+            near = [] if asked in known else difflib.get_close_matches(asked, sorted(known), n=1)
+            if near:
+                return f"did you mean {near[0]}? Or "
+        return ""
 
     def inside(self, provider: str, instance_type: str) -> CatalogRow | None:
         """Return a row of the type in any region, for what is inside the machine."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -32,6 +34,8 @@ from hybrid.settings.section import Section
 
 RAY_WORKER_PORTS = CountRange(low=10_002, high=19_999)
 """Where Ray puts its workers unless it is told otherwise."""
+
+_PER_HOUR = re.compile(r"([a-z]{3})_per_hour")
 
 
 class Head(Section):
@@ -134,6 +138,24 @@ class Pool(Section):
     def gpu_count(self) -> int:
         """GPUs of one instance."""
         return self.accelerators.count if self.accelerators else 0
+
+    @property
+    def instance_type(self) -> str:
+        """The provider's name of the kind; `""` when the file gives none."""
+        found = self.model_extra.get("instance_type") if self.model_extra else None
+        return found if isinstance(found, str) else ""
+
+    @property
+    def own_price(self) -> tuple[float, str] | None:
+        """The price that stands with the pool, per hour, and its currency."""
+        if self.usd_per_hour is not None:
+            return self.usd_per_hour, "USD"
+        for key, value in (self.model_extra or {}).items():
+            match = _PER_HOUR.fullmatch(key)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if match and is_number and math.isfinite(value):
+                return float(value), match[1].upper()
+        return None
 
 
 class Clouds(Section):

@@ -22,7 +22,7 @@ from hybrid.settings.limits import (
 )
 from hybrid.settings.machines import Clouds, Head, Onprem, Ray
 from hybrid.settings.origin import Origin
-from hybrid.settings.problem import Path, SettingsError, path_text
+from hybrid.settings.problem import Path, Problem, SettingsError, path_text
 from hybrid.settings.section import Section
 
 
@@ -112,6 +112,10 @@ class Settings(Section):
         """
         return path_text(self._locate(name, loc))
 
+    def problem(self, name: str, loc: Path, text: str) -> Problem:
+        """Return what is wrong at a place in `provider_raw(name)`."""
+        return self._origin.problem(self._locate(name, loc), text)
+
     def provider_error(self, name: str, error: ValidationError) -> SettingsError:
         """Return a provider's refusal of `provider_raw(name)` in terms of the file."""
         from hybrid.settings.refusals import sentence
@@ -119,7 +123,7 @@ class Settings(Section):
         return SettingsError(
             self.source,
             [
-                self._origin.problem(self._locate(name, item["loc"]), sentence(item))
+                self.problem(name, item["loc"], sentence(item))
                 for item in error.errors(include_url=False)
             ],
         )

@@ -71,8 +71,11 @@ def sentence(item: ErrorDetails) -> str:
             return f"{shown(value)} is not a list; begin each entry below it with `- `"
         case "literal_error" | "enum":
             return f"{shown(value)} is not possible here; write {context['expected']}"
+        case "string_pattern_mismatch":
+            return f"{shown(value)} is not possible here; write what fits {context['pattern']}"
         case _:
-            return f"{shown(value)}: {item['msg']}"
+            rule = item["msg"][:1].lower() + item["msg"][1:]
+            return f"{shown(value)} is not possible here; {rule}"
 
 
 def unknown_key(path: Path) -> str:

@@ -122,6 +122,7 @@ class Shelf:
             provider=self._name,
             instance_type=pool.instance_type,
             market=pool.market,
+            accelerator=pool.gpus.accelerator if pool.gpus else "",
             gpu_count=pool.gpus.count if pool.gpus else None,
             at_most_usd_per_hour=pool.usd_per_hour or min(known, default=None),
             reason=Reason(code=code, message=words),

@@ -14,6 +14,7 @@ class Withheld(Model):
 
     Attributes:
         offer_id: What the offer would be called; see `Offer`.
+        accelerator: As in `Offer`.
         gpu_count: GPUs of one instance; `None` when nobody says.
         at_most_usd_per_hour: What one instance costs at most, where that is known.
         reason: Why there is no offer, and what to do about it.
@@ -23,6 +24,7 @@ class Withheld(Model):
     provider: str
     instance_type: str
     market: Market
+    accelerator: str = ""
     gpu_count: int | None = None
     at_most_usd_per_hour: float | None = None
     reason: Reason
