@@ -114,6 +114,12 @@ def _run(options: argparse.Namespace) -> int:
         raise
 
 
+def _regions(settings: Settings, provider: str) -> set[str]:
+    """Return the regions in which a provider has pools: what its lists show."""
+    pools = settings.provider_raw(provider)["pools"]
+    return {(*pool["infra"].split("/"), "")[1] for pool in pools}
+
+
 def _control(
     settings: Settings,
     state: StateFolder,
@@ -126,7 +132,7 @@ def _control(
     from hybrid.api.server import make_app, serve
     from hybrid.app.compose import make_controller, make_providers
     from hybrid.control import log
-    from hybrid.control.guards import missing_providers
+    from hybrid.control.guards import missing_places
     from hybrid.control.steady import SteadyClock
 
     log.configure(is_pretty=options.pretty)
@@ -136,7 +142,7 @@ def _control(
     providers = make_providers(
         settings, state, base.ray_dir, cluster_id=ledger.cluster_id, clock=clock
     )
-    if problem := missing_providers(ledger, [provider.name for provider in providers]):
+    if problem := missing_places(ledger, {p.name: _regions(settings, p.name) for p in providers}):
         raise ConfigError(problem)
     mode = ledger.mode()
     ledger.set_mode(mode.model_copy(update={"is_closing": options.closing, "close_by_s": None}))

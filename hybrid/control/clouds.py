@@ -29,16 +29,19 @@ class _Look:
     with_offers: bool
 
     def ask(self) -> _Seen:
+        return _Seen(self._list(), self._offers() if self.with_offers else None)
+
+    def _list(self) -> tuple[CloudInstance, ...] | ProviderError:
         try:
-            listed = tuple(self.provider.list_instances())
+            return tuple(self.provider.list_instances())
         except ProviderError as error:
-            return _Seen(error)
-        if not self.with_offers:
-            return _Seen(listed)
+            return error
+
+    def _offers(self) -> tuple[Offer, ...] | ProviderError:
         try:
-            return _Seen(listed, tuple(self.provider.offers()))
+            return tuple(self.provider.offers())
         except ProviderError as error:
-            return _Seen(listed, error)
+            return error
 
 
 @dataclass
@@ -73,13 +76,13 @@ class Clouds:
         looks = [_Look(p, self._are_offers_old(p.name, now_s)) for p in self.providers]
         for look, seen in zip(looks, self.together([look.ask for look in looks]), strict=True):
             name = look.provider.name
+            if seen.offers is not None:
+                self._offers_at_s[name] = now_s
+                self._take_offers(name, seen.offers)
             if isinstance(seen.listed, ProviderError):
                 self._set_blind(name, seen.listed)
                 continue
             self.listed[name] = seen.listed
-            if seen.offers is not None:
-                self._offers_at_s[name] = now_s
-                self._take_offers(name, seen.offers)
             self.sources[name] = Source(
                 name=f"provider:{name}",
                 is_up=True,
@@ -111,6 +114,18 @@ class Clouds:
     def blind(self) -> tuple[Source, ...]:
         """Return the sources that could not be read in this tick."""
         return tuple(source for source in self.sources.values() if not source.is_up)
+
+    def unread(self) -> tuple[Source, ...]:
+        """Return the providers whose offers were never read: what they have is unknown."""
+        return tuple(
+            Source(
+                name=f"provider:{provider.name}",
+                is_up=False,
+                problem=self._offer_problems.get(provider.name, "not asked yet"),
+            )
+            for provider in self.providers
+            if provider.name not in self._offers
+        )
 
     def stranded(self, instances: Iterable[Instance]) -> tuple[Source, ...]:
         """Return a blind source for each provider that has live instances and no adapter here."""

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from hybrid.core.models import Instance
 from hybrid.core.ports import Ledger
 
-# More lines than this help nobody on a terminal; `hybrid instances` has them all.
+# More lines than this help nobody on a terminal; `hybrid nodes` has them all.
 _SHOWN = 20
 
 
-def missing_providers(ledger: Ledger, names: Collection[str]) -> str:
+def missing_places(ledger: Ledger, places: Mapping[str, Collection[str]]) -> str:
     """Return why the start must be refused, or `""`.
 
-    A provider that is no longer configured cannot be listed, so its machines could neither be
-    used nor ended nor proved gone, and they would cost money behind our back.
+    A provider or a region that is no longer configured is not listed, so its machines could
+    neither be used nor ended nor proved gone, and they would cost money behind our back.
 
     Args:
         ledger: Where live instances are.
-        names: Providers of the configuration in force.
+        places: Regions of the configuration in force by provider; `""` is the only region of
+            a provider that has none.
     """
-    stranded = [i for i in ledger.live_instances() if i.offer.provider not in names]
+    stranded: dict[str, list[Instance]] = {}
+    for instance in ledger.live_instances():
+        provider, region = instance.offer.provider, instance.offer.region
+        if provider not in places:
+            stranded.setdefault(f"provider {provider}", []).append(instance)
+        elif region not in places[provider]:
+            stranded.setdefault(f"pool in {provider}/{region}", []).append(instance)
     if not stranded:
         return ""
-    lost = ", ".join(sorted({i.offer.provider for i in stranded}))
+    lost = ", ".join(sorted(stranded))
+    rows = [instance for rows in stranded.values() for instance in rows]
     return (
-        f"the configuration has no provider {lost} any more, but {_count(stranded)} of it are "
-        f"still rented: {_list(stranded)}. Put the provider's entries back under 'clouds', run "
-        f"`hybrid down` (or drain them and wait), then take it out"
+        f"the configuration has no {lost} any more, but {_count(rows)} of it are still rented: "
+        f"{_list(rows)}. Put the entries back under 'clouds', run `hybrid down` (or drain them "
+        f"and wait), then take them out"
     )
 
 

@@ -211,6 +211,7 @@ class Loop:
             commitment=self.commitment,
             breach_since_s=self.breach_since_s,
             blind=tuple(source for source in self.sources() if not source.is_up),
+            unread=self.clouds.unread(),
             mode=self.mode,
             tick_id=self.tick_count,
         )

@@ -197,13 +197,15 @@ class BaiduProvider:
             for machine in self._machines(bcc, bcc_ids, failures):
                 if not self._is_ours(machine) or _state(machine) is CloudState.GONE:
                     continue
+                found_count += 1
                 try:
                     act(bcc, machine)
                 except NotFoundError:
+                    # It was there a moment ago, and what is missing may be a disk of it: only
+                    # the question of the next call proves its end.
                     continue
                 except ProviderError as err:
                     failures.append(err)
-                found_count += 1
         if failures:
             raise failures[0]
         if not found_count:

@@ -110,13 +110,17 @@ def test_an_instance_deleted_by_hand_is_not_found(cloud: BaiduCloud) -> None:
         provider.terminate([provider_id])
 
 
-def test_an_instance_that_vanishes_between_question_and_order_is_not_found(
-    cloud: BaiduCloud,
-) -> None:
+@pytest.mark.parametrize("code", ["NoSuchObject", "CDS.NotExist"])
+def test_only_the_question_for_an_instance_proves_its_end(cloud: BaiduCloud, code: str) -> None:
+    """What does not exist when it is released may be a disk of it."""
     provider = cloud.provider()
     provider_id = launch(provider, make_spec(cloud))
-    cloud.emulator.faults.append(Fault("refuse", status=404, code="NoSuchObject", call=RELEASE))
+    cloud.emulator.faults.append(Fault("refuse", status=404, code=code, call=RELEASE))
 
+    provider.terminate([provider_id])  # no NotFoundError: it lives
+
+    assert live(provider) == [provider_id]
+    cloud.bcc.delete_by_hand(bcc_id(provider_id))
     with pytest.raises(NotFoundError):
         provider.terminate([provider_id])
 

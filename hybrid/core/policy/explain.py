@@ -64,7 +64,7 @@ def refusal_of(
         queue: The sorted queue, with the market after this plan's launches.
     """
     if not unmet.is_rentable:
-        return _not_rentable(unmet, queue)
+        return _not_rentable(unmet, snapshot, queue)
     mode = snapshot.mode
     if mode.is_closing:
         return Refusal("closing", "the cluster is going down", 0), False
@@ -97,8 +97,17 @@ def _nothing_left(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
     return best, is_for_ever and not queue.home.has_space(unmet.demand)
 
 
-def _not_rentable(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
-    """Return why work that no offer holds waits."""
+def _not_rentable(unmet: Unmet, snapshot: Snapshot, queue: Queue) -> tuple[Refusal, bool]:
+    """Return why work that no known offer holds waits."""
+    refusal, is_for_ever = _unfit(unmet, queue)
+    if snapshot.unread and "cloud" in sites(unmet.demand.selectors):
+        source = snapshot.unread[0]
+        message = f"what {source.name} offers is not known: {source.problem}"
+        return Refusal("offers_unknown", message, 0), False
+    return refusal, is_for_ever
+
+
+def _unfit(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
     where = describe(unmet.demand.selectors)
     for unit in unmet.units:
         if not queue.home.has_space(unit) and not any(queue.market.holding(unit)):

@@ -62,6 +62,7 @@ class Snapshot(Model):
         boot_s_by_offer: Learned 95th percentile of launch to node, seconds.
         breach_since_s: When the queue limit was first found broken, or `None`.
         blind: Sources that could not be read.
+        unread: Providers whose offers were never read, so `offers` may lack theirs.
         tick_id: For tracing; decides nothing.
     """
 
@@ -78,6 +79,7 @@ class Snapshot(Model):
     commitment: Commitment = Field(default_factory=Commitment)
     breach_since_s: float | None = None
     blind: tuple[Source, ...] = ()
+    unread: tuple[Source, ...] = ()
     mode: Mode = Field(default_factory=Mode)
     tick_id: int = 0
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from hybrid.core.models import Caps, Commitment, InstanceState, Spread
+from hybrid.core.models import Caps, Commitment, Demand, InstanceState, Spread
 from hybrid.core.policy.decide import decide
-from hybrid.core.policy.plan import Finding, Host, Plan
+from hybrid.core.policy.plan import Finding, Host, Plan, Source
 from hybrid.core.ports import Mode
 from tests.core.make import (
     CLOUD,
@@ -174,6 +174,14 @@ FINDINGS: dict[str, tuple[dict[str, Any], str, bool]] = {
         "cloud pool that can hold it",
         True,
     ),
+    "offers_unknown": (
+        {
+            "demands": (late(64, 1, ONPREM, CLOUD),),
+            "unread": (Source(name="provider:b", is_up=False, problem="no answer"),),
+        },
+        "what provider:b offers is not known: no answer",
+        False,
+    ),
     "onprem_busy": (
         {"demands": (late(4, 1, ONPREM),), "nodes": (make_node(free=0),)},
         "only on-prem nodes may run it (site=onprem), and they are busy",
@@ -197,6 +205,14 @@ def test_each_finding_says_what_it_should(code: str) -> None:
 def only(made: Plan) -> Finding:
     assert len(made.findings) == 1, made.findings
     return made.findings[0]
+
+
+@pytest.mark.parametrize("work", [late(64, 1, ONPREM), late(4, 1, ONPREM)])
+def test_an_unread_cloud_is_no_hope_for_work_that_may_not_go_there(work: Demand) -> None:
+    unread = (Source(name="provider:b", is_up=False),)
+    finding = only(plan(demands=(work,), nodes=(make_node(free=0),), unread=unread))
+
+    assert finding.reason.code in ("never_fits", "onprem_busy")
 
 
 def test_a_finding_tells_shape_count_and_age() -> None:
