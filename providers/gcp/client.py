@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,6 +61,27 @@ class Client:
                 **self._options(),
             )
             return operation_of(place, operation)
+
+    def bulk_insert(
+        self, places: Sequence[Place], body: Mapping[str, object], *, request_id: str
+    ) -> Operation:
+        """Ask for instances of one zone, all or none; see `insert`."""
+        where = places[0]
+        with self._calling(f"launch {len(places)} instances in {where.zone}"):
+            from google.cloud.compute_v1 import BulkInsertInstanceResource
+
+            operation = self._client("InstancesClient").bulk_insert_unary(
+                request={
+                    "project": where.project,
+                    "zone": where.zone,
+                    "bulk_insert_instance_resource_resource": (
+                        BulkInsertInstanceResource.from_json(json.dumps(body))
+                    ),
+                    "request_id": request_id,
+                },
+                **self._options(),
+            )
+            return operation_of(where, operation)
 
     def get(self, place: Place) -> Machine:
         """Return an instance, also one that lists lack yet. `NotFoundError`: there is none."""

@@ -1,13 +1,14 @@
 """What Google's errors mean: a code, or else an HTTP status, becomes an error of the port.
 
 Codes are the `reason` of HTTP errors (https://cloud.google.com/compute/docs/troubleshooting/api-errors)
-and the `code` of operations (https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation).
+and the `code` of operations (https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation);
+for gangs see https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-bulk-vm-creation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid.core.errors import (
@@ -32,6 +33,7 @@ _CODES: Mapping[type[ProviderError], tuple[str, ...]] = {
         "RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
         "INSUFFICIENT_CAPACITY",
         "STOCKOUT",
+        "VM_MIN_COUNT_NOT_REACHED",
     ),
     QuotaError: (
         "QUOTA_EXCEEDED",
@@ -95,6 +97,9 @@ _HINTS: Mapping[type[ProviderError], str] = {
 
 _METRIC = re.compile(r"Quota '([A-Z0-9_]+)' exceeded")
 _PERMISSION = re.compile(r"Required '([A-Za-z.]+)' permission")
+_FINAL = (QuotaError, InvalidRequestError, AuthError, ConflictError)
+# Says of a gang that it is not whole, and not why.
+_NO_CAUSE = ("VM_MIN_COUNT_NOT_REACHED",)
 # What a pool names; another pool may name what we may use.
 _OF_POOLS = ("compute.images.", "compute.subnetworks.", "iam.serviceAccounts.")
 
@@ -136,6 +141,22 @@ def kind_of(failure: Failure) -> type[ProviderError]:
 def translated(failure: Failure, *, provider: str, doing: str) -> ProviderError:
     """Return the error of the port for a failed request."""
     return error(kind_of(failure), failure, provider=provider, doing=doing)
+
+
+def refused(failures: Sequence[Failure], *, provider: str, doing: str) -> ProviderError:
+    """Return the error of a launch that was accepted, failed, and left nothing.
+
+    Its token is used up: asked again, Google only repeats the failed operation. So what would
+    otherwise be tried again becomes "try another offer". Of a gang there may be several
+    failures, and the first that says why counts.
+    """
+    failure = next((f for f in failures if f.code not in _NO_CAUSE), failures[0])
+    kind = kind_of(failure)
+    if issubclass(kind, NotFoundError):
+        kind = InvalidRequestError
+    elif not issubclass(kind, _FINAL):
+        kind = CapacityError
+    return error(kind, failure, provider=provider, doing=doing)
 
 
 def error(

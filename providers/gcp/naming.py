@@ -18,9 +18,12 @@ CLUSTER_TAG = "hybrid-cluster"
 INSTANCE_TAG = "hybrid-instance"
 ATTEMPT_LABEL = "hybrid-attempt"
 TOKEN_LABEL = "hybrid-token"  # noqa: S105  # a label's key
+GANG_LABEL = "hybrid-gang"
 NAME_PREFIX = "hybrid-"
 
 _LONGEST = 63
+_LONGEST_READABLE = 32
+_DIGEST_LENGTH = 12
 _MOST_LABELS = 64
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _ENCODED = re.compile(r"(?:[a-z0-9-]|_[0-9a-f]{2})*")
@@ -60,9 +63,16 @@ def instance_name(cluster_id: str, instance_id: str, attempt: int) -> str:
     The same attempt always has the same name, so Google itself refuses a second machine.
     """
     text = f"{cluster_id}/{instance_id}/{attempt}"
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    readable = re.sub(r"[^a-z0-9]+", "-", instance_id.lower()).strip("-")[:32].strip("-")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
+    plain = re.sub(r"[^a-z0-9]+", "-", instance_id.lower()).strip("-")
+    readable = plain[:_LONGEST_READABLE].strip("-")
     return NAME_PREFIX + "-".join(filter(None, (readable, digest)))
+
+
+def id_in_name(name: str) -> str:
+    """Return the instance id that a name shows, or `""`. Whether it is the whole id is not said."""
+    end = len(name) - _DIGEST_LENGTH - 1
+    return name[len(NAME_PREFIX) : end] if name.startswith(NAME_PREFIX) else ""
 
 
 def labels_of(spec: LaunchSpec, *, token: str, extra: Labels) -> dict[str, str]:
@@ -71,10 +81,37 @@ def labels_of(spec: LaunchSpec, *, token: str, extra: Labels) -> dict[str, str]:
     Raises:
         ValueError: One of them does not fit into a label.
     """
+    return _labels({**spec.tags, INSTANCE_TAG: spec.instance_id}, spec, token=token, extra=extra)
+
+
+def gang_labels_of(spec: LaunchSpec, *, token: str, extra: Labels) -> dict[str, str]:
+    """Return the labels that all instances of a gang have.
+
+    They are the same for all, so what tells the members apart is their names only.
+
+    Args:
+        spec: Any of the gang's.
+        token: Of the whole gang.
+        extra: More labels.
+
+    Raises:
+        ValueError: A label does not fit, or an id of the gang cannot be read back from a name.
+    """
+    for instance_id in spec.gang:
+        if id_in_name(instance_name(spec.cluster_id, instance_id, spec.attempt)) != instance_id:
+            raise ValueError(
+                f"{instance_id!r} cannot be a member of a gang: its machine is known by its name "
+                f"alone, so the id needs 1 to {_LONGEST_READABLE} of a-z, 0-9 and single -"
+            )
+    tags = {key: value for key, value in spec.tags.items() if key != INSTANCE_TAG}
+    tags[GANG_LABEL] = str(len(spec.gang))
+    return _labels(tags, spec, token=token, extra=extra)
+
+
+def _labels(owner: Labels, spec: LaunchSpec, *, token: str, extra: Labels) -> dict[str, str]:
     tags = {
-        **spec.tags,
+        **owner,
         CLUSTER_TAG: spec.cluster_id,
-        INSTANCE_TAG: spec.instance_id,
         ATTEMPT_LABEL: str(spec.attempt),
         TOKEN_LABEL: token_mark(token),
     }
@@ -134,7 +171,9 @@ def owned_instance_id(labels: Mapping[str, str], name: str, *, cluster_id: str) 
     """
     if labels.get(CLUSTER_TAG) != encoded(cluster_id):
         return None
-    instance_id = decoded(labels.get(INSTANCE_TAG, ""))
+    instance_id = (
+        id_in_name(name) if GANG_LABEL in labels else decoded(labels.get(INSTANCE_TAG, ""))
+    )
     attempt = labels.get(ATTEMPT_LABEL, "")
     if not instance_id or not re.fullmatch(r"[0-9]{1,9}", attempt):
         return None

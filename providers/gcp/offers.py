@@ -5,6 +5,10 @@ from __future__ import annotations
 from hybrid.core.models import Market, Offer
 from providers.gcp.params import Pool
 
+MOST_TOGETHER = 32
+"""Instances of one gang. Google makes 5,000 at once; their start-up script has to hold a line for
+each of them, and stays under `userdata.LIMIT_BYTES` with room for long labels."""
+
 
 def offer_of(pool: Pool, provider: str) -> Offer:
     """Return a pool as an offer."""
@@ -23,6 +27,7 @@ def offer_of(pool: Pool, provider: str) -> Offer:
         gpu_count=pool.gpus.count if pool.gpus else 0,
         usd_per_hour=pool.usd_per_hour,
         max_count=pool.max_nodes,
+        max_gang=MOST_TOGETHER,
         boot_s=pool.boot_time,
         rank=pool.rank,
     )

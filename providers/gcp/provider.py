@@ -1,56 +1,34 @@
-"""Google Cloud behind the port `hybrid.core.ports.Provider`."""
+"""Google Cloud behind the port `hybrid.core.ports.GangProvider`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-
-from pydantic import ValidationError
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from hybrid.core.catalog import Terms
 from hybrid.core.errors import InvalidRequestError, NotFoundError, ProviderError, TransientError
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
 from hybrid.core.ports import ProviderContext
+from providers.gcp import asking
 from providers.gcp.client import Client
 from providers.gcp.errors import translated
+from providers.gcp.gangs import GangLauncher
 from providers.gcp.launching import Launcher, wait
 from providers.gcp.machines import Knowledge
-from providers.gcp.naming import (
-    CLUSTER_TAG,
-    Place,
-    encoded,
-    instance_name,
-    labels_of,
-    owned_instance_id,
-)
+from providers.gcp.naming import CLUSTER_TAG, Place, encoded, owned_instance_id
 from providers.gcp.offers import offer_of
 from providers.gcp.params import Params, Pool
-from providers.gcp.request import Json, instance_body, metadata
+from providers.gcp.request import metadata
 from providers.gcp.resources import Machine, Operation
-from providers.gcp.userdata import EXPIRY_KEY, expiry_text, startup_script
+from providers.gcp.showing import shown, state_of
+from providers.gcp.undecided import Undecided
+from providers.gcp.userdata import EXPIRY_KEY, expiry_text
 
-# https://cloud.google.com/compute/docs/instances/instance-lifecycle
-_STATES: Mapping[str, CloudState] = {
-    "PENDING": CloudState.PENDING,
-    "PROVISIONING": CloudState.PENDING,
-    "STAGING": CloudState.PENDING,
-    "RUNNING": CloudState.RUNNING,
-    "REPAIRING": CloudState.RUNNING,
-    "PENDING_STOP": CloudState.STOPPING,
-    "STOPPING": CloudState.STOPPING,
-    "DEPROVISIONING": CloudState.STOPPING,
-    "SUSPENDING": CloudState.STOPPING,
-    # Not gone: the disk is there and is paid for, until somebody deletes the instance.
-    "STOPPED": CloudState.STOPPING,
-    "SUSPENDED": CloudState.STOPPING,
-    "TERMINATED": CloudState.STOPPING,
-}
-_HALTED = ("STOPPED", "SUSPENDED", "TERMINATED")
 _NOT_READY = "resourceNotReady"
 
 
 class GcpProvider:
-    """See `Provider`. Its ids are `zone/name`.
+    """See `GangProvider`. Its ids are `projects/P/zones/Z/instances/NAME`.
 
     An instance carries two expiries. The node follows the one in its metadata, which `extend`
     moves, and turns itself off. Google deletes the instance after `max_life` in any case:
@@ -65,9 +43,15 @@ class GcpProvider:
         self._client = Client(
             name, params.project, endpoint=params.endpoint_url, timeout_s=params.call_timeout
         )
+        self._undecided = Undecided(self._client, context.clock)
         self._launcher = Launcher(
-            self._client, context.clock, context.cluster_id, wait_s=params.launch_wait
+            self._client,
+            context.clock,
+            context.cluster_id,
+            wait_s=params.launch_wait,
+            undecided=self._undecided,
         )
+        self._gangs = GangLauncher(self._launcher)
 
     @property
     def list_lag_s(self) -> float:
@@ -84,22 +68,36 @@ class GcpProvider:
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         """See `Provider.launch`. Waits up to `launch_wait` for Google to have the machine."""
-        pool = self._pools.get(offer.offer_id)
-        if pool is None:
-            raise self._invalid(f"{offer.offer_id} is not an offer of this cloud")
-        if spec.cluster_id != self._context.cluster_id:
-            raise self._invalid(f"{spec.cluster_id} is not this cluster")
-        name = instance_name(spec.cluster_id, spec.instance_id, spec.attempt)
-        place = Place(self._params.project, pool.zone, name)
-        body = self._body(pool, offer, spec, place, token=token, join_token=join_token)
-        try:
+        pool = self._pool(offer, spec)
+        place = asking.place_of(self._params, pool, spec)
+        with asking.refusing(self.name):
+            body = asking.single(
+                self._params, pool, offer, spec, token=token, join_token=join_token
+            )
+        with _without((join_token,)):
             self._launcher.launch(place, body, spec, token=token)
-        except ProviderError as err:
-            if join_token in str(err):
-                # Google may repeat what it refuses, and errors are kept and shown.
-                raise _without(join_token, err) from None
-            raise
         return str(place)
+
+    def launch_gang(
+        self,
+        offer: Offer,
+        specs: Sequence[LaunchSpec],
+        *,
+        token: str,
+        join_tokens: Mapping[str, str],
+    ) -> Mapping[str, str]:
+        """See `GangProvider.launch_gang`. Waits as `launch` does."""
+        if not specs:
+            raise self._invalid("a gang of nobody")
+        pool = self._pool(offer, specs[0])
+        with asking.refusing(self.name):
+            body = asking.gang(
+                self._params, pool, offer, specs, token=token, join_tokens=join_tokens
+            )
+        places = {s.instance_id: asking.place_of(self._params, pool, s) for s in specs}
+        with _without(join_tokens.values()):
+            self._gangs.launch(places, body, token=token)
+        return {instance_id: str(place) for instance_id, place in places.items()}
 
     def list_instances(self) -> Sequence[CloudInstance]:
         """See `Provider.list_instances`.
@@ -121,7 +119,7 @@ class GcpProvider:
                 launched_at_s=pending.started_at_s,
                 problem=pending.problem,
             )
-            for place, pending in self._launcher.failed(machines.keys())
+            for place, pending in self._undecided.failed(machines.keys())
         ]
         return [*listed, *failed]
 
@@ -135,7 +133,7 @@ class GcpProvider:
             except NotFoundError:
                 continue
             except ProviderError as err:
-                is_ending = _STATES.get(machine.status) is CloudState.STOPPING
+                is_ending = state_of(machine) is CloudState.STOPPING
                 if not (is_ending and err.code == _NOT_READY):
                     problems.append(err)
         for problem in problems:
@@ -144,7 +142,7 @@ class GcpProvider:
     def extend(self, provider_ids: Collection[str], *, until_s: float) -> None:
         """See `Provider.extend`. The end that Google sets by `max_life` stays what it is."""
         alive = (CloudState.PENDING, CloudState.RUNNING)
-        machines = [m for m in self._own(provider_ids) if _STATES.get(m.status, alive[1]) in alive]
+        machines = [m for m in self._own(provider_ids) if state_of(m) in alive]
         if not machines:
             raise self._not_found(provider_ids)
         # All are asked for first, then waited for: together they take as long as one. The
@@ -171,32 +169,14 @@ class GcpProvider:
 
     # --- parts ----------------------------------------------------------------------------
 
-    def _body(
-        self,
-        pool: Pool,
-        offer: Offer,
-        spec: LaunchSpec,
-        place: Place,
-        *,
-        token: str,
-        join_token: str,
-    ) -> Json:
-        try:
-            labels = labels_of(spec, token=token, extra=self._params.tags)
-            script = startup_script(offer, spec, join_token=join_token, python=pool.python)
-        except ValidationError as err:
-            message = "; ".join(item["msg"] for item in err.errors(include_url=False))
-            raise self._invalid(message) from err
-        except ValueError as err:
-            raise self._invalid(str(err)) from err
-        return instance_body(
-            pool,
-            place,
-            project=self._params.project,
-            labels=labels,
-            script=script,
-            expires_at_s=spec.expires_at_s,
-        )
+    def _pool(self, offer: Offer, spec: LaunchSpec) -> Pool:
+        """Return what an offer stands for. Raises `InvalidRequestError`: it is not ours."""
+        pool = self._pools.get(offer.offer_id)
+        if pool is None:
+            raise self._invalid(f"{offer.offer_id} is not an offer of this cloud")
+        if spec.cluster_id != self._context.cluster_id:
+            raise self._invalid(f"{spec.cluster_id} is not this cluster")
+        return pool
 
     def _move_expiry(self, machine: Machine, until_s: float) -> Operation:
         items = {**machine.metadata, EXPIRY_KEY: expiry_text(until_s)}
@@ -218,18 +198,9 @@ class GcpProvider:
         instance_id = self._instance_id(machine)
         if instance_id is None:
             return None
-        # A status nobody knows yet: it exists, so it costs.
-        state = _STATES.get(machine.status, CloudState.RUNNING)
-        if state is not CloudState.PENDING:
-            self._launcher.forget(machine.place)
-        return CloudInstance(
-            instance_id=instance_id,
-            provider_id=str(machine.place),
-            state=state,
-            launched_at_s=machine.created_at_s,
-            expires_at_s=_expires_at_s(machine),
-            problem=_problem(machine),
-        )
+        if state_of(machine) is not CloudState.PENDING:
+            self._undecided.forget([machine.place])
+        return shown(machine, instance_id)
 
     def _instance_id(self, machine: Machine) -> str | None:
         return owned_instance_id(
@@ -273,27 +244,18 @@ class GcpProvider:
         return NotFoundError(f"no such instance: {ids}", provider=self.name, code="notFound")
 
 
-def _without(secret: str, err: ProviderError) -> ProviderError:
-    words = str(err).replace(secret, "***")
-    return type(err)(words, provider=err.provider, code=err.code, scope=err.scope)
-
-
-def _expires_at_s(machine: Machine) -> float | None:
-    """Return the earlier of the two ends: the node's own and Google's."""
-    ends = [] if machine.ends_at_s is None else [machine.ends_at_s]
-    with suppress(KeyError, ValueError):  # somebody took it away; Google's end stays
-        ends.append(float(machine.metadata[EXPIRY_KEY]))
-    return min(ends, default=None)
-
-
-def _problem(machine: Machine) -> str:
-    if machine.status not in _HALTED:
-        return ""
-    words = f" ({machine.status_message})" if machine.status_message else ""
-    return (
-        f"it was stopped, by its own program, its lease or somebody in the console{words}; it "
-        "cannot come back and is deleted"
-    )
+@contextmanager
+def _without(secrets: Iterable[str]) -> Iterator[None]:
+    """Keep secrets out of errors: Google may repeat what it refuses, and errors are shown."""
+    try:
+        yield
+    except ProviderError as err:
+        words = str(err)
+        for secret in secrets:
+            words = words.replace(secret, "***")
+        if words == str(err):
+            raise
+        raise type(err)(words, provider=err.provider, code=err.code, scope=err.scope) from None
 
 
 def make(name: str, raw: Mapping[str, object], context: ProviderContext) -> GcpProvider:

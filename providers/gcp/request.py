@@ -1,8 +1,8 @@
-"""The create call of an instance, in the words of Google's API; pure."""
+"""The create calls of an instance and of a gang, in the words of Google's API; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 from hybrid.core.models import Labels
@@ -35,15 +35,43 @@ def instance_body(
         script: What it runs when it has booted.
         expires_at_s: First expiry, which the script follows.
     """
-    zone = f"zones/{place.zone}"
+    body = _properties(pool, place.zone, project=project, labels=labels)
+    return {"name": place.name, **body, "metadata": _first_metadata(script, expires_at_s)}
+
+
+def gang_body(
+    pool: Pool,
+    names: Collection[str],
+    *,
+    project: str,
+    labels: Labels,
+    script: str,
+    expires_at_s: float,
+) -> Json:
+    """Return the body of `instances.bulkInsert` for machines that differ in their names only.
+
+    In it machine types, disk types and GPUs are names; with a zone Google answers
+    `INTERNAL_ERROR`. For the arguments see `instance_body`.
+    """
+    properties = _properties(pool, None, project=project, labels=labels)
+    properties["metadata"] = _first_metadata(script, expires_at_s)
+    return {
+        # With fewer than that Google makes none, and takes back those it has made.
+        "count": str(len(names)),
+        "minCount": str(len(names)),
+        "perInstanceProperties": {name: {} for name in names},
+        "instanceProperties": properties,
+    }
+
+
+def _properties(pool: Pool, zone: str | None, *, project: str, labels: Labels) -> Json:
+    """Return what single machines and gangs are told alike; without a zone types are names."""
     body: Json = {
-        "name": place.name,
-        "machineType": f"{zone}/machineTypes/{pool.instance_type}",
+        "machineType": _type(zone, "machineTypes", pool.instance_type),
         "labels": dict(labels),
         "scheduling": _scheduling(pool),
-        "disks": [_boot_disk(pool, zone, labels)],
+        "disks": [_boot_disk(pool, _type(zone, "diskTypes", pool.disk_type), labels)],
         "networkInterfaces": [_network(pool, project)],
-        "metadata": metadata({"startup-script": script, EXPIRY_KEY: expiry_text(expires_at_s)}),
     }
     if pool.network_tags:
         body["tags"] = {"items": list(pool.network_tags)}
@@ -51,9 +79,17 @@ def instance_body(
         # What it may do is set by its roles; the scope only must not forbid it.
         body["serviceAccounts"] = [{"email": pool.service_account, "scopes": [_ALL_APIS]}]
     if pool.attached_gpu and pool.gpus:
-        gpu = f"{zone}/acceleratorTypes/{pool.attached_gpu}"
+        gpu = _type(zone, "acceleratorTypes", pool.attached_gpu)
         body["guestAccelerators"] = [{"acceleratorType": gpu, "acceleratorCount": pool.gpus.count}]
     return body
+
+
+def _type(zone: str | None, kind: str, name: str) -> str:
+    return f"zones/{zone}/{kind}/{name}" if zone else name
+
+
+def _first_metadata(script: str, expires_at_s: float) -> Json:
+    return metadata({"startup-script": script, EXPIRY_KEY: expiry_text(expires_at_s)})
 
 
 def metadata(items: Mapping[str, str], fingerprint: str = "") -> Json:
@@ -75,14 +111,14 @@ def _scheduling(pool: Pool) -> Json:
     }
 
 
-def _boot_disk(pool: Pool, zone: str, labels: Labels) -> Json:
+def _boot_disk(pool: Pool, disk_type: str, labels: Labels) -> Json:
     return {
         "boot": True,
         "autoDelete": True,
         "initializeParams": {
             "sourceImage": pool.image,
             "diskSizeGb": str(-(-pool.disk // _GIB)),
-            "diskType": f"{zone}/diskTypes/{pool.disk_type}",
+            "diskType": disk_type,
             "labels": dict(labels),
         },
     }

@@ -17,6 +17,7 @@ class Operation:
 
     Attributes:
         failures: Why it came to nothing; empty while it runs and when it worked.
+        asked_at_s: When it was asked for, by Google's clock.
     """
 
     project: str
@@ -24,6 +25,7 @@ class Operation:
     name: str
     is_done: bool
     failures: tuple[Failure, ...] = ()
+    asked_at_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def operation_of(where: Place | Operation, answer: Any) -> Operation:
         name=answer.name,
         is_done=answer.status == type(answer).Status.DONE,
         failures=failures,
+        asked_at_s=_at_s(answer.insert_time) if answer.insert_time else None,
     )
 
 

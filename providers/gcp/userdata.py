@@ -6,6 +6,7 @@ goes through `shlex.quote`, and no shell reads what is inside.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from collections.abc import Mapping
@@ -32,9 +33,7 @@ umask 077
 folder={folder}
 mkdir -p "$folder"
 write() {{ printf '%s' "$2" > "$folder/.$1" && mv "$folder/.$1" "$folder/$1"; }}
-write join_token {join_token}
-write node.json {node}
-write lease {lease}
+{who}write lease {lease}
 follow_lease() {{
   local url=http://metadata.google.internal/computeMetadata/v1/instance/attributes/{key} lease
   while sleep {look_s}; do
@@ -48,6 +47,30 @@ follow_lease &
 {python} -P -m hybrid.node run "$folder"
 poweroff
 """
+
+
+_ALONE = """\
+write join_token {join_token}
+write node.json {node}
+"""
+
+# All machines of a gang get the same script, so each looks up by its name which one it is.
+_ONE_OF_A_GANG = """\
+name=
+for (( i = 0; i < {tries}; i++ )); do
+  name=$(curl -sf -m 10 -H 'Metadata-Flavor: Google' \\
+    http://metadata.google.internal/computeMetadata/v1/instance/name) && break
+  sleep {pause_s}
+done
+case $name in
+{table}
+*) poweroff; exit 1;;
+esac
+node={node}
+write join_token "$token"
+write node.json "${{node//{stand_in}/"$id"}}"
+"""
+_TRIES = 60
 
 
 def startup_script(
@@ -72,19 +95,60 @@ def startup_script(
     Raises:
         ValueError: A value cannot be part of a node's start, or the script is too long.
     """
-    plan = NodePlan(
-        python=python,
-        temp_dir=_TEMP_DIR,
-        resources=offer.shape,
-        labels={key: value for key, value in spec.labels.items() if value},
-        instance_id=spec.instance_id,
-        head_address=spec.head_address,
-        is_machine_shared=False,
+    who = _ALONE.format(
+        join_token=shlex.quote(join_token),
+        node=shlex.quote(json.dumps(_orders(offer, spec, python, folder))),
     )
+    return _whole(who, spec, python=python, folder=folder, look_s=look_s)
+
+
+def gang_script(
+    offer: Offer,
+    spec: LaunchSpec,
+    *,
+    names: Mapping[str, str],
+    join_tokens: Mapping[str, str],
+    python: str,
+    folder: str = FOLDER,
+    look_s: float = 20.0,
+    pause_s: float = 2.0,
+) -> str:
+    """Return the script that all machines of a gang run; see `startup_script`.
+
+    Args:
+        offer: As there.
+        spec: Any of the gang's; they differ in the instance's id only.
+        names: Names of the machines by our ids.
+        join_tokens: By our ids. Every machine of the gang can read them all.
+        python: As there.
+        folder: As there.
+        look_s: As there.
+        pause_s: How long it waits before it asks again for the machine's name.
+
+    Raises:
+        ValueError: As there.
+    """
+    # Stands for the id in orders that are otherwise the same. Nothing else can look like it.
+    stand_in = "gang-" + hashlib.sha256("/".join(names.values()).encode()).hexdigest()[:24]
+    orders = _orders(offer, spec.model_copy(update={"instance_id": stand_in}), python, folder)
+    lines = (
+        f"{shlex.quote(name)}) id={shlex.quote(i)} token={shlex.quote(join_tokens[i])};;"
+        for i, name in names.items()
+    )
+    who = _ONE_OF_A_GANG.format(
+        tries=_TRIES,
+        pause_s=pause_s,
+        table="\n".join(lines),
+        node=shlex.quote(json.dumps(orders)),
+        stand_in=stand_in,
+    )
+    return _whole(who, spec, python=python, folder=folder, look_s=look_s)
+
+
+def _whole(who: str, spec: LaunchSpec, *, python: str, folder: str, look_s: float) -> str:
     script = _SCRIPT.format(
         folder=shlex.quote(folder),
-        join_token=shlex.quote(join_token),
-        node=shlex.quote(json.dumps(_orders(plan, spec, folder))),
+        who=who,
         lease=shlex.quote(expiry_text(spec.expires_at_s)),
         key=EXPIRY_KEY,
         look_s=look_s,
@@ -105,8 +169,17 @@ def expiry_text(at_s: float) -> str:
     return f"{at_s:.3f}"
 
 
-def _orders(plan: NodePlan, spec: LaunchSpec, folder: str) -> Mapping[str, object]:
+def _orders(offer: Offer, spec: LaunchSpec, python: str, folder: str) -> Mapping[str, object]:
     """Return the node.json of the node program."""
+    plan = NodePlan(
+        python=python,
+        temp_dir=_TEMP_DIR,
+        resources=offer.shape,
+        labels={key: value for key, value in spec.labels.items() if value},
+        instance_id=spec.instance_id,
+        head_address=spec.head_address,
+        is_machine_shared=False,
+    )
     return {
         "id": spec.instance_id,
         "cluster_id": spec.cluster_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pytest
 
@@ -95,7 +95,13 @@ def end(provider: Provider, *provider_ids: str) -> None:
 
 
 class ProviderContract:
-    """The port's promises. Subclasses give a fixture `cloud` that ends what is left."""
+    """The port's promises. Subclasses give a fixture `cloud` that ends what is left.
+
+    Attributes:
+        is_held_to_gangs: Whether `tests.providers.gang_contract.GangContract` is tested too.
+    """
+
+    is_held_to_gangs: ClassVar[bool] = False
 
     @pytest.fixture
     def provider(self, cloud: Cloud) -> Provider:
@@ -110,6 +116,11 @@ class ProviderContract:
             assert offer.provider == provider.name
             assert offer.offer_id.startswith(f"{provider.name}/")
             assert offer.usd_per_hour > 0
+
+    def test_who_offers_gangs_is_held_to_their_contract(self, provider: Provider) -> None:
+        has_gangs = any(offer.max_gang > 1 for offer in provider.offers())
+
+        assert has_gangs == self.is_held_to_gangs
 
     def test_a_launched_instance_is_listed_under_our_id(
         self, cloud: Cloud, provider: Provider

@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
 
 
 class GcpCloud:
-    """See `tests.providers.contract.Cloud`.
+    """See `tests.providers.contract.Cloud` and `tests.providers.gang_contract.GangCloud`.
 
     Attributes:
         pools, settings: What the next provider is made from.
@@ -60,11 +60,14 @@ class GcpCloud:
         return make("gcp", raw, context)
 
     def lose_next_answer(self) -> GcpProvider:
-        self.emulator.faults.add(is_after=True, is_dropped=True)
+        self.emulator.faults.add(method="instances.*nsert", is_after=True, is_dropped=True)
         return self.provider()
 
     def sell_out(self) -> None:
-        self.emulator.cloud.capacity[ZONE, TYPE] = 0
+        self.leave(0)
+
+    def leave(self, count: int) -> None:
+        self.emulator.cloud.capacity[ZONE, TYPE] = count
 
     def tags(self, provider_id: str) -> dict[str, str]:
         place = Place.of(provider_id)

@@ -19,6 +19,7 @@ from providers.gcp.launching import request_id
 from providers.gcp.naming import instance_name
 from tests.emulators.gcp import PROJECT
 from tests.providers.contract import ProviderContract, end, launch, listed, live, make_spec
+from tests.providers.gang_contract import GangContract
 from tests.providers.gcp_cloud import POOL, ZONE, GcpCloud, gcp_cloud
 
 pytestmark = pytest.mark.slow
@@ -30,8 +31,12 @@ def cloud() -> Iterator[GcpCloud]:
         yield made
 
 
-class TestContract(ProviderContract):
+class TestContract(GangContract, ProviderContract):
     """Every promise of the port."""
+
+    @pytest.fixture
+    def provider(self, cloud: GcpCloud) -> GcpProvider:
+        return cloud.provider()
 
 
 def instance(cloud: GcpCloud) -> dict[str, Any]:

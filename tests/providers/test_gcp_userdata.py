@@ -64,6 +64,9 @@ class Machine:
             folder=str(self.folder),
             look_s=0.05,
         )
+        self.run(script)
+
+    def run(self, script: str) -> None:
         subprocess.run(
             ["bash", "-c", script],
             cwd=self.path,

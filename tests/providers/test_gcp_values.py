@@ -90,6 +90,20 @@ def test_an_owner_is_known_by_labels_and_name_together() -> None:
     assert owned_instance_id({}, name, cluster_id="c") is None
 
 
+def test_a_member_of_a_gang_is_known_by_its_name_and_that_it_is_one() -> None:
+    labels = {"hybrid-cluster": "c", "hybrid-gang": "3", "hybrid-attempt": "2"}
+    name = instance_name("c", "i-1-x", 2)
+
+    assert owned_instance_id(labels, name, cluster_id="c") == "i-1-x"
+    assert owned_instance_id(labels, name, cluster_id="d") is None
+    assert owned_instance_id(labels, instance_name("c", "i-1-x", 1), cluster_id="c") is None
+    assert owned_instance_id(labels, instance_name("c", "I-1", 2), cluster_id="c") is None
+    assert owned_instance_id(labels, "hybrid-" + name, cluster_id="c") is None
+    assert owned_instance_id(labels, "x", cluster_id="c") is None
+    del labels["hybrid-gang"]
+    assert owned_instance_id(labels, name, cluster_id="c") is None
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -130,6 +144,7 @@ def test_an_offer_has_all_that_its_pool_says() -> None:
     assert (offer.max_count, offer.rank, offer.boot_s) == (3, 1, 300.0)
     assert offer.labels == {"rack": "r7"}
     assert offer.stock_count is None  # Google does not say
+    assert offer.max_gang == 32
 
 
 def test_a_machine_without_gpus_is_an_offer_too() -> None:

@@ -65,12 +65,16 @@ class OperationFailure:
     http_status: int
     http_message: str = ""
     details: list[dict[str, Any]] = field(default_factory=list)
+    causes: list[dict[str, Any]] = field(default_factory=list)
 
-    def fields(self) -> dict[str, Any]:
+    def errors(self) -> list[dict[str, Any]]:
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.details:
             error["errorDetails"] = self.details
-        fields: dict[str, Any] = {"error": {"errors": [error]}}
+        return [error, *self.causes]
+
+    def fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"error": {"errors": self.errors()}}
         if self.http_status:
             fields["httpErrorStatusCode"] = self.http_status
             fields["httpErrorMessage"] = self.http_message or "SERVICE UNAVAILABLE"

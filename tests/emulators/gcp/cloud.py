@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import threading
 import time
 from collections.abc import Callable
@@ -11,11 +9,11 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tests.emulators.gcp import shapes
 from tests.emulators.gcp.answers import ApiError, OperationFailure, seconds, stamp
 from tests.emulators.gcp.faults import Fault
-from tests.emulators.gcp.operations import Operations
+from tests.emulators.gcp.operations import Operations, Outcome
 from tests.emulators.gcp.rules import (
-    MACHINE_TYPES,
     check_insert,
     check_metadata,
     name_of,
@@ -24,9 +22,6 @@ from tests.emulators.gcp.rules import (
 Json: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str, str]
 """Project, zone, name."""
-
-_EXPIRY = "hybrid-expires-at"
-_ENDED = ("TERMINATED", "SUSPENDED", "STOPPED")
 
 
 @dataclass
@@ -37,6 +32,9 @@ class Cloud:
         provision_s, delete_s, stop_s, metadata_s: How long each takes.
         list_lag_s: How long a new instance is missing from lists; `get` always knows it.
         is_listed_early: Whether lists have an instance while its insert is still at work.
+        refuses_taken_names: Whether a bulk insert of a name that exists is refused at once, and
+            not after the others have been made.
+        looks_first: Whether a bulk insert is refused at once for want of stock or quota.
         hidden: Names that lists leave out.
         unreachable: Zones that lists cannot reach.
         capacity: (zone, machine type) -> how many more can be had; absent means plenty.
@@ -51,6 +49,8 @@ class Cloud:
     metadata_s: float = 0.01
     list_lag_s: float = 0.0
     is_listed_early: bool = True
+    refuses_taken_names: bool = True
+    looks_first: bool = True
     hidden: set[str] = field(default_factory=set)
     unreachable: set[str] = field(default_factory=set)
     capacity: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Cloud:
             ends = instance.get("resourceStatus", {}).get("scheduling", {})
             if "terminationTimestamp" in ends and seconds(ends["terminationTimestamp"]) <= now_s:
                 self.end(key, kind="compute.instances.deleteByTimeLimit")
-            elif _guest_expiry_s(instance) <= now_s:
+            elif shapes.guest_expiry_s(instance) <= now_s:
                 self.stop(key, kind="compute.instances.guestTerminate")
 
     # --- requests -------------------------------------------------------------------------
@@ -92,23 +92,13 @@ class Cloud:
         key = (project, zone, body["name"])
         link = f"{base}/zones/{zone}/instances/{body['name']}"
         if key in self.instances or self.operations.running(link):
-            raise ApiError(409, f"The resource '{_path(link)}' already exists")
-        failure = (fault.failure() if fault else None) or self._refusal(zone, body)
+            raise ApiError(409, f"The resource '{shapes.path(link)}' already exists")
+        failure = (fault.failure() if fault else None) or self.refusal(zone, body)
         leaves = bool(fault and fault.leaves)
+        _, done = self.make(
+            base, zone, body, link, is_listed=failure is None or leaves, leaves=leaves
+        )
         now_s = self.now_s()
-        instance = self._new(base, zone, body, link)
-        if failure is None or self.is_listed_early or leaves:
-            self.instances[key] = instance
-            self._made_at_s[key] = now_s
-
-        def done(failed: OperationFailure | None) -> None:
-            if failed and not leaves:
-                self.instances.pop(key, None)
-                return
-            instance["status"] = "RUNNING"
-            instance["lastStartTimestamp"] = stamp(self.now_s())
-            instance["resourceStatus"] = _resource_status(instance, self.now_s())
-
         takes_s = self.provision_s if fault is None or fault.takes_s is None else fault.takes_s
         return self.operations.start(
             "insert",
@@ -121,6 +111,33 @@ class Cloud:
             on_done=done,
             request_id=request_id,
         )
+
+    def make(
+        self,
+        base: str,
+        zone: str,
+        body: Json,
+        link: str,
+        *,
+        is_listed: bool,
+        leaves: bool = False,
+    ) -> tuple[Key, Outcome]:
+        """Begin an instance; return it, and what is to be done when its operation ends."""
+        key = (name_of(base), zone, body["name"])
+        instance = self._new(base, zone, body, link)
+        if is_listed or self.is_listed_early:
+            self.instances[key] = instance
+            self._made_at_s[key] = self.now_s()
+
+        def done(failed: OperationFailure | None) -> None:
+            if failed and not leaves:
+                self.instances.pop(key, None)
+                return
+            instance["status"] = "RUNNING"
+            instance["lastStartTimestamp"] = stamp(self.now_s())
+            instance["resourceStatus"] = shapes.resource_status(instance, self.now_s())
+
+        return key, done
 
     def get(self, key: Key) -> Json:
         if key not in self.instances:
@@ -144,7 +161,7 @@ class Cloud:
         instance = self.get(key)
         self._check_ready(instance)
         if instance.get("deletionProtection"):
-            where = _path(instance["selfLink"])
+            where = shapes.path(instance["selfLink"])
             raise ApiError(
                 400, f"Invalid resource usage: 'Resource cannot be deleted: {where} is protected.'"
             )
@@ -195,7 +212,7 @@ class Cloud:
 
         def done(failed: OperationFailure | None) -> None:
             if not failed:
-                instance["metadata"] = _metadata(body)
+                instance["metadata"] = shapes.metadata(body)
 
         return self._work(key, "setMetadata", self.metadata_s, done, fault)
 
@@ -216,32 +233,32 @@ class Cloud:
 
     def _check_ready(self, instance: Json) -> None:
         if self.operations.running(instance["selfLink"]):
-            text = f"The resource '{_path(instance['selfLink'])}' is not ready"
+            text = f"The resource '{shapes.path(instance['selfLink'])}' is not ready"
             raise ApiError(400, text, "resourceNotReady")
 
-    def _refusal(self, zone: str, body: Json) -> OperationFailure | None:
-        """Return why there is no machine to be had, and take one if there is."""
+    def refusal(self, zone: str, body: Json, machines: int = 1) -> OperationFailure | None:
+        """Return why there are no such machines to be had, and take them if there are."""
         machine_type = name_of(body["machineType"])
-        region, metric, count = _gpus(zone, body)
+        region, metric, count = shapes.gpus(zone, body)
         limit = self.quotas.get((region, metric))
-        if limit is not None and self._used(region, metric) + count > limit:
+        if limit is not None and self._used(region, metric) + count * machines > limit:
             text = f"Quota '{metric}' exceeded.  Limit: {limit:.1f} in region {region}."
             quota = {"metricName": metric, "limit": limit, "dimensions": {"region": region}}
             return OperationFailure(
                 "QUOTA_EXCEEDED", text, 403, "FORBIDDEN", [{"quotaInfo": quota}]
             )
         left = self.capacity.get((zone, machine_type))
-        if left is not None and left < 1:
+        if left is not None and left < machines:
             text = f"The zone '{zone}' does not have enough resources available to fulfill the "
             text += "request.  Try a different zone, or try again later."
             return OperationFailure("ZONE_RESOURCE_POOL_EXHAUSTED", text, 503)
         if left is not None:
-            self.capacity[zone, machine_type] = left - 1
+            self.capacity[zone, machine_type] = left - machines
         return None
 
     def _used(self, region: str, metric: str) -> int:
-        rented = ((zone, i) for (_, zone, _), i in self.instances.items() if _is_on(i))
-        found = (_gpus(zone, instance) for zone, instance in rented)
+        rented = ((zone, i) for (_, zone, _), i in self.instances.items() if shapes.is_on(i))
+        found = (shapes.gpus(zone, instance) for zone, instance in rented)
         return sum(count for where, what, count in found if (where, what) == (region, metric))
 
     def _new(self, base: str, zone: str, body: Json, link: str) -> Json:
@@ -255,9 +272,9 @@ class Cloud:
             "machineType": f"{base}/{body['machineType']}",
             "selfLink": link,
             "creationTimestamp": stamp(now_s),
-            "labelFingerprint": _fingerprint(body.get("labels", {})),
-            "metadata": _metadata(body.get("metadata", {})),
-            "fingerprint": _fingerprint(body),
+            "labelFingerprint": shapes.fingerprint(body.get("labels", {})),
+            "metadata": shapes.metadata(body.get("metadata", {})),
+            "fingerprint": shapes.fingerprint(body),
             "cpuPlatform": "Unknown CPU Platform",
             "startRestricted": False,
             "deletionProtection": bool(body.get("deletionProtection")),
@@ -265,46 +282,3 @@ class Cloud:
         for number, interface in enumerate(instance["networkInterfaces"]):
             interface |= {"name": f"nic{number}", "networkIP": f"10.128.0.{self._count % 250}"}
         return instance
-
-
-def _is_on(instance: Json) -> bool:
-    return instance["status"] not in _ENDED
-
-
-def _gpus(zone: str, body: Json) -> tuple[str, str, int]:
-    """Return region, quota and number of the GPUs that an instance takes."""
-    machine = MACHINE_TYPES[name_of(body["machineType"])]
-    gpu, count = machine.gpu, machine.gpu_count
-    for attached in body.get("guestAccelerators", ()):
-        gpu, count = name_of(attached["acceleratorType"]), int(attached["acceleratorCount"])
-    short = gpu.removeprefix("nvidia-tesla-").removeprefix("nvidia-").replace("-", "_").upper()
-    is_spot = body.get("scheduling", {}).get("provisioningModel") == "SPOT"
-    metric = f"{'PREEMPTIBLE_' if is_spot else ''}NVIDIA_{short}_GPUS" if gpu else ""
-    return zone.rpartition("-")[0], metric, count
-
-
-def _resource_status(instance: Json, now_s: float) -> Json:
-    duration = instance.get("scheduling", {}).get("maxRunDuration")
-    if duration is None:
-        return {"scheduling": {}}
-    return {"scheduling": {"terminationTimestamp": stamp(now_s + int(duration["seconds"]))}}
-
-
-def _guest_expiry_s(instance: Json) -> float:
-    """Return when our program inside the machine turns it off, if it runs there."""
-    items = {item["key"]: item.get("value", "") for item in instance["metadata"].get("items", [])}
-    is_ours = _EXPIRY in items.get("startup-script", "")
-    return float(items.get(_EXPIRY, "inf")) if is_ours else float("inf")
-
-
-def _metadata(body: Json) -> Json:
-    items = deepcopy(body.get("items", []))
-    return {"kind": "compute#metadata", "fingerprint": _fingerprint(items), "items": items}
-
-
-def _fingerprint(content: object) -> str:
-    return base64.b64encode(hashlib.sha256(repr(content).encode()).digest()[:8]).decode()
-
-
-def _path(link: str) -> str:
-    return link.partition("/compute/v1/")[2]

@@ -25,7 +25,7 @@ class Fault:
         delay_s: Answer late.
         code: The operation is accepted, and fails later with this.
         takes_s: The operation takes this long instead of the usual time.
-        leaves: A failed insert leaves its instance behind.
+        leaves: So many instances stay behind when an insert fails.
     """
 
     method: str = "instances.insert"
@@ -40,7 +40,7 @@ class Fault:
     delay_s: float = 0.0
     code: str = ""
     takes_s: float | None = None
-    leaves: bool = False
+    leaves: int = 0
 
     @property
     def is_of_operation(self) -> bool:

@@ -56,6 +56,7 @@ class Operations:
         failure: OperationFailure | None = None,
         on_done: Outcome = lambda _: None,
         request_id: str = "",
+        group: str = "",
     ) -> dict[str, Any]:
         """Begin one and return it as the cloud shows it."""
         self._count += 1
@@ -74,6 +75,8 @@ class Operations:
             "startTime": stamp(now_s),
             "selfLink": f"{base}/zones/{zone}/operations/{name}",
         }
+        if group:
+            resource["operationGroupId"] = group
         if request_id:
             resource["clientOperationId"] = request_id
             self._by_request[kind, zone, request_id] = name
@@ -108,6 +111,11 @@ class Operations:
         """Return what is at work on a resource."""
         found = (o for o in self.by_name.values() if o.target == target and not o.is_done)
         return next(found, None)
+
+    def count(self, kind: str) -> int:
+        """Return how many operations of a kind are at work."""
+        found = (o for o in self.by_name.values() if o.resource["operationType"] == kind)
+        return sum(not operation.is_done for operation in found)
 
     def settle(self, now_s: float) -> None:
         """End what is due."""

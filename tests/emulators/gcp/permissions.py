@@ -7,13 +7,11 @@ from typing import Any
 
 from tests.emulators.gcp.discovery import Call
 
+_CREATE = ("compute.instances.create", "compute.disks.create", "compute.subnetworks.use")
 # Only the methods that the adapter and the tests call.
 _ALWAYS = {
-    "instances.insert": (
-        "compute.instances.create",
-        "compute.disks.create",
-        "compute.subnetworks.use",
-    ),
+    "instances.insert": _CREATE,
+    "instances.bulkInsert": _CREATE,
     "instances.get": ("compute.instances.get",),
     "instances.aggregatedList": ("compute.instances.list",),
     "instances.delete": ("compute.instances.delete",),
@@ -35,6 +33,8 @@ def needed(call: Call, body: object) -> Iterator[str]:
     yield from _ALWAYS.get(call.name, ("compute.instances.update",))
     if call.name == "instances.insert" and isinstance(body, dict):
         yield from _of_insert(body)
+    elif call.name == "instances.bulkInsert" and isinstance(body, dict):
+        yield from _of_insert(body.get("instanceProperties", {}))
 
 
 def _of_insert(body: dict[str, Any]) -> Iterator[str]:

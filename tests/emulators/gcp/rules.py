@@ -41,6 +41,7 @@ IMAGES = {
 }
 NETWORKS = {"default", "hybrid"}
 
+_MOST_TOGETHER = 5_000
 _MAX_LABELS = 64
 _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
@@ -63,6 +64,37 @@ def check_insert(project: str, zone: str, body: dict[str, Any]) -> None:
     for message in _problems(zone, body):
         raise ApiError(400, message)
     _check_what_it_names(project, zone, body)
+
+
+def check_bulk(body: dict[str, Any]) -> None:
+    """Raise `ApiError` unless instances can be made from `body` (docs: Create VMs in bulk)."""
+    properties = body.get("instanceProperties", {})
+    # Google's words in the description of InstanceProperties.machineType.
+    if "/" in properties.get("machineType", ""):
+        raise ApiError(500, "Internal error. Please try again.", "internalError")
+    for message in _bulk_problems(body, properties):
+        raise ApiError(400, message)
+
+
+def _bulk_problems(body: dict[str, Any], properties: dict[str, Any]) -> Iterator[str]:
+    names = body.get("perInstanceProperties", {})
+    count = int(body.get("count", 0))
+    if not 1 <= count <= _MOST_TOGETHER:
+        yield f"Invalid value for field 'resource.count': '{count}'."
+    if int(body.get("minCount", count)) > count:
+        yield "Invalid value for field 'resource.minCount': it is more than count."
+    if bool(names) == bool(body.get("namePattern")):
+        yield "Either namePattern or perInstanceProperties must be set."
+    if names and len(names) != count:
+        yield "The number of perInstanceProperties must be count."
+    for name in names:
+        if not _TAG.fullmatch(name):
+            yield f"Invalid value for field 'resource.perInstanceProperties.key': '{name}'."
+    disks = [disk.get("initializeParams", {}).get("diskType", "") for disk in properties["disks"]]
+    gpus = [gpu["acceleratorType"] for gpu in properties.get("guestAccelerators", ())]
+    for value in [*disks, *gpus]:
+        if "/" in value:
+            yield f"Invalid value '{value}': a name is needed, not an address."
 
 
 def check_labels(labels: dict[str, str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -15,6 +16,7 @@ from werkzeug.wrappers import Request, Response
 
 from tests.emulators.gcp.answers import ApiError
 from tests.emulators.gcp.auth import ServiceAccount, TokenError
+from tests.emulators.gcp.bulk import bulk_insert
 from tests.emulators.gcp.cloud import Cloud, Json, Key
 from tests.emulators.gcp.discovery import Call, document
 from tests.emulators.gcp.faults import Fault, Faults
@@ -148,6 +150,7 @@ class Api:
     def _do(self, call: Call, request: Request, body: Any) -> _Answer:
         do = {
             "instances.insert": self._insert,
+            "instances.bulkInsert": self._bulk_insert,
             "instances.get": self._get,
             "instances.delete": self._delete,
             "instances.stop": self._stop,
@@ -169,10 +172,18 @@ class Api:
         return self.faults.take(call.name, call.path["zone"], of_operation=True)
 
     def _insert(self, call: Call, request: Request, body: Any) -> _Answer:
+        return self._created(self.cloud.insert, call, request, body)
+
+    def _bulk_insert(self, call: Call, request: Request, body: Any) -> _Answer:
+        return self._created(partial(bulk_insert, self.cloud), call, request, body)
+
+    def _created(
+        self, create: Callable[..., Json], call: Call, request: Request, body: Any
+    ) -> _Answer:
+        base, request_id = self._base(call, request), request.args.get("requestId", "")
         with self.cloud.lock:
-            base, request_id = self._base(call, request), request.args.get("requestId", "")
             zone = call.path["zone"]
-            return dict(self.cloud.insert(base, zone, body, request_id, lambda: self._fault(call)))
+            return dict(create(base, zone, body, request_id, lambda: self._fault(call)))
 
     def _get(self, call: Call, _request: Request, _body: Any) -> _Answer:
         with self.cloud.lock:
