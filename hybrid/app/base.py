@@ -16,6 +16,7 @@ from hybrid.core.errors import ConfigError, FleetError
 from hybrid.core.models import Labels, Shape
 from hybrid.core.nodeplan import HeadPlan, NodePlan, RayHealth
 from hybrid.settings import Settings
+from hybrid.settings.machines import Head, Host
 
 _NOWHERE = "127.0.0.1:9"
 _HEAD_LABELS = {"site": "onprem", "role": "head", "provider": "onprem"}
@@ -133,8 +134,8 @@ def head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
     return HeadPlan(
         python=sys.executable,
         temp_dir=str(ray_dir / "head"),
-        resources=_resources(head.cpus, head.gpus, head.memory_bytes, ""),
-        labels=_HEAD_LABELS,
+        resources=head_shape(head),
+        labels=head_labels(),
         object_store_bytes=settings.ray.object_store_bytes,
         port=head.port,
         dashboard_port=head.dashboard_port,
@@ -149,20 +150,12 @@ def host_plans(settings: Settings, ray_dir: Path, head_address: str) -> dict[str
     """Return how each on-prem host is started, by its name."""
     plans = {}
     for host in settings.onprem.hosts:
-        gpus = host.accelerators
-        accelerator = gpus.accelerator if gpus else ""
         short = hashlib.sha256(host.name.encode()).hexdigest()[:8]
         plans[host.name] = NodePlan(
             python=sys.executable,
             temp_dir=str(ray_dir / short),
-            resources=_resources(host.cpus, host.gpu_count, host.memory_bytes, accelerator),
-            labels={
-                "site": "onprem",
-                "provider": "onprem",
-                "hybrid-host": host.name,
-                **({"accelerator": accelerator} if accelerator else {}),
-                **host.labels,
-            },
+            resources=host_shape(host),
+            labels=host_labels(host),
             object_store_bytes=settings.ray.object_store_bytes,
             head_address=head_address,
             health=_health(settings),
@@ -171,6 +164,38 @@ def host_plans(settings: Settings, ray_dir: Path, head_address: str) -> dict[str
             are_gpus_logical=True,
         )
     return plans
+
+
+def head_shape(head: Head) -> dict[str, float]:
+    """Return what work may use on the head, as far as the configuration says."""
+    return _resources(head.cpus, head.gpus, head.memory_bytes, "")
+
+
+def head_labels() -> dict[str, str]:
+    """Return the labels of the head."""
+    return dict(_HEAD_LABELS)
+
+
+def host_shape(host: Host) -> dict[str, float]:
+    """Return what work may use on a host, as far as the configuration says."""
+    return _resources(host.cpus, host.gpu_count, host.memory_bytes, _accelerator(host))
+
+
+def host_labels(host: Host) -> dict[str, str]:
+    """Return the labels of a host."""
+    accelerator = _accelerator(host)
+    return {
+        "site": "onprem",
+        "provider": "onprem",
+        "host": host.name,
+        "hybrid-host": host.name,
+        **({"accelerator": accelerator} if accelerator else {}),
+        **host.labels,
+    }
+
+
+def _accelerator(host: Host) -> str:
+    return host.accelerators.accelerator if host.accelerators else ""
 
 
 def _resources(

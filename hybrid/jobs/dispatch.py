@@ -41,7 +41,7 @@ class Dispatcher:
 
     def step(self, nodes: tuple[Node, ...], *, is_ray_up: bool) -> None:
         """Do what can be done for every live job now."""
-        jobs = self.ledger.jobs(is_live_only=True)
+        jobs = self.ledger.jobs(is_live_only=True, limit=None)
         queued = [j for j in jobs if j.state is _S.QUEUED]
         if self._doubtful is None:
             self._doubtful = {j.job_id for j in queued}
@@ -65,7 +65,7 @@ class Dispatcher:
 
     def cancel_all(self, owner: str) -> None:
         """Ask for the end of every live job."""
-        for job in self.ledger.jobs(is_live_only=True):
+        for job in self.ledger.jobs(is_live_only=True, limit=None):
             if not job.is_cancel_asked:
                 self.ledger.save_job(
                     job.model_copy(update={"is_cancel_asked": True}),
@@ -74,7 +74,7 @@ class Dispatcher:
 
     def close_all(self, message: str) -> None:
         """Close every live job: Ray has ended, and its drivers with it."""
-        for job in self.ledger.jobs(is_live_only=True):
+        for job in self.ledger.jobs(is_live_only=True, limit=None):
             self._move(job, _S.CANCELLED, message)
 
     def _submit_all(self, jobs: Sequence[Job], nodes: tuple[Node, ...]) -> None:

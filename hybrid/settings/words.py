@@ -25,7 +25,10 @@ INFRA = re.compile(r"[a-z][a-z0-9_-]{0,30}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,62}){0
 # Kubernetes' rule for labels, which Ray follows.
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _LABEL_KEY = re.compile(rf"(?:{_LABEL.pattern}(?:\.{_LABEL.pattern})*/)?{_LABEL.pattern}")
-_OUR_LABELS = frozenset({"site", "provider", "market", "instance-type", "accelerator", "host"})
+_OUR_LABELS = frozenset(
+    "site provider region zone market instance-type accelerator host role".split()
+)
+_OUR_PREFIX = "hybrid-"
 # Up to the last `@`: a password may hold one by mistake, and hiding too much is harmless.
 _PASSWORD = re.compile(r"(://[^:/@?]*:).+(?=@)")
 _PASSWORD_OPTION = re.compile(r"([?&]password=)[^&]+", re.IGNORECASE)
@@ -145,7 +148,7 @@ def _label(key: str, value: object) -> str:
         raise ValueError(
             f"{shown(key)} is not a label; write letters, digits, '-', '_' or '.', up to 63"
         )
-    if key in _OUR_LABELS or key.startswith("ray.io/"):
+    if key in _OUR_LABELS or key.startswith(("ray.io/", _OUR_PREFIX)):
         raise ValueError(f"the label {shown(key)} is set by this program or by Ray; remove it")
     word = str(value).lower() if isinstance(value, bool) else str(value or "")
     if isinstance(value, Mapping | list) or (word and not _LABEL.fullmatch(word)):

@@ -47,6 +47,8 @@ from tests.settings.writing import load_text, problem
         ("onprem: {hosts: [{name: a, accelerators: [A100]}]}", "a list is not a GPU request"),
         ("onprem: {hosts: [{name: a, labels: {site: x}}]}", "the label 'site' is set by this"),
         ("onprem: {hosts: [{name: a, labels: {ray.io/x: x}}]}", "set by this program or by Ray"),
+        ("onprem: {hosts: [{name: a, labels: {hybrid-host: b}}]}", "set by this program or by Ray"),
+        ("onprem: {hosts: [{name: a, labels: {role: head}}]}", "set by this program or by Ray"),
         ("onprem: {hosts: [{name: a, labels: {'a b': x}}]}", "'a b' is not a label"),
         ("onprem: {hosts: [{name: a, labels: {a: x y}}]}", "'x y' is not a value for the label"),
         ("onprem: {hosts: [{name: a, labels: [a]}]}", "a list is not a mapping"),

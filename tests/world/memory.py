@@ -166,11 +166,12 @@ class MemoryLedger:
     def job(self, job_id: str) -> Job | None:
         return self._store.jobs.get(job_id)
 
-    def jobs(self, *, is_live_only: bool = False, limit: int = 1000) -> Sequence[Job]:
+    def jobs(self, *, is_live_only: bool = False, limit: int | None = 1000) -> Sequence[Job]:
         ordered = sorted(self._store.jobs.values(), key=lambda j: (j.created_at_s, j.job_id))
         if is_live_only:
             return tuple(j for j in ordered if not j.state.is_ended)[:limit]
-        return tuple(reversed(ordered[-limit:]))
+        newest = tuple(reversed(ordered))
+        return newest[:limit]
 
     def job_counts(self) -> Mapping[JobState, int]:
         return Counter(job.state for job in self._store.jobs.values())

@@ -229,7 +229,7 @@ class SqlLedger:
         )
         return next(iter(self._models(Job, query, f"read job {job_id}")), None)
 
-    def jobs(self, *, is_live_only: bool = False, limit: int = 1000) -> Sequence[Job]:
+    def jobs(self, *, is_live_only: bool = False, limit: int | None = 1000) -> Sequence[Job]:
         """See `Ledger.jobs`."""
         query = select(schema.jobs.c.job_id, schema.jobs.c.body).limit(limit)
         if is_live_only:

@@ -130,8 +130,13 @@ class Ledger(Protocol):
         """Return one job."""
         ...
 
-    def jobs(self, *, is_live_only: bool = False, limit: int = 1000) -> Sequence[Job]:
-        """Return jobs, newest first; live ones oldest first when `is_live_only`."""
+    def jobs(self, *, is_live_only: bool = False, limit: int | None = 1000) -> Sequence[Job]:
+        """Return jobs, newest first; live ones oldest first when `is_live_only`.
+
+        Args:
+            is_live_only: Leave out those that have ended.
+            limit: How many at most; `None` for all.
+        """
         ...
 
     def job_counts(self) -> Mapping[JobState, int]:
