@@ -20,7 +20,7 @@ from hybrid.core.backoff import backoff_s
 from hybrid.core.bucket import Bucket, Rate
 from hybrid.core.errors import HybridError, ProviderError, ThrottledError, TransientError
 from hybrid.core.models import CloudInstance, LaunchSpec, Model, Offer
-from hybrid.core.ports import Clock, GangProvider, Provider
+from hybrid.core.ports import Clock, GangProvider, Provider, TidyProvider
 
 _log = log.get(__name__)
 _T = TypeVar("_T")
@@ -156,6 +156,11 @@ class CalledProvider:
     def extend(self, provider_ids: Collection[str], *, until_s: float) -> None:
         """See `Provider.extend`."""
         self._call("extend", lambda: self._inner.extend(provider_ids, until_s=until_s))
+
+    def tidy(self) -> None:
+        """See `TidyProvider.tidy`; an adapter that is none has nothing to remove."""
+        if isinstance(self._inner, TidyProvider):
+            self._call("terminate", self._inner.tidy)
 
     def _call(self, kind: str, call: Callable[[], _T]) -> _T:
         engine = Retrying(

@@ -10,9 +10,10 @@ from hybrid.control.base import Base
 from hybrid.control.book import Book
 from hybrid.control.clouds import Clouds
 from hybrid.control.finish import Finisher
+from hybrid.core.errors import ProviderError
 from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Instance, InstanceState, Node, NodeStatus, Reason
-from hybrid.core.ports import Clock, DrainKind, Mode
+from hybrid.core.ports import Clock, DrainKind, Mode, TidyProvider
 from hybrid.jobs.dispatch import Dispatcher
 
 _S = InstanceState
@@ -59,9 +60,19 @@ class Closer:
 
     def finish(self) -> list[str]:
         """Let the base go; return what could not be ended."""
+        self._tidy()
         left = self.base.stop(check=self.book.ledger.check_epoch)
         self.jobs.close_all("the cluster went down")
         return left
+
+    def _tidy(self) -> None:
+        """Remove what the clouds hold beside instances; it is free, so a failure stops nothing."""
+        for provider in self.clouds.providers:
+            if isinstance(provider, TidyProvider):
+                try:
+                    provider.tidy()
+                except ProviderError as error:
+                    self.book.record("tidy_failed", provider.name, str(error))
 
     def _push(self, instance: Instance, node: Node | None, mode: Mode, *, is_late: bool) -> None:
         if instance.state is _S.REQUESTED:

@@ -150,6 +150,25 @@ def test_down_works_with_a_silent_ray(fast_path: Path) -> None:
     down(world, drain_s=60.0)
 
 
+def test_down_tidies_each_cloud_once_when_nothing_is_rented_any_more(fast_path: Path) -> None:
+    world = make_world(fast_path)
+
+    down(world)
+
+    assert world.cloud.calls.count("tidy") == 1
+    assert world.cloud.calls.index("tidy") > world.cloud.calls.index("terminate")
+
+
+def test_down_goes_on_when_a_cloud_cannot_be_tidied(fast_path: Path) -> None:
+    world = make_world(fast_path)
+    world.cloud.failing = {"tidy"}
+
+    down(world)
+
+    (event,) = [e for e in world.ledger.events(limit=10_000) if e.kind == "tidy_failed"]
+    assert event.subject == "sim"
+
+
 def test_down_works_with_a_slow_cloud(fast_path: Path) -> None:
     world = make_world(fast_path, count=2)
     world.cloud.ends_slowly_s = 90.0

@@ -165,6 +165,9 @@ class SimCloud:
             machine.expires_at_s = until_s
             machine.lease_end_s = self._lease_end_s(until_s)
 
+    def tidy(self) -> None:
+        self._call("tidy")
+
     # --- the world's side -----------------------------------------------------------------
 
     def create(

@@ -6,7 +6,13 @@ Implementations are synchronous: the cloud SDKs are, and one tick runs in one th
 from __future__ import annotations
 
 from hybrid.core.ports.clock import Clock
-from hybrid.core.ports.clouds import GangProvider, MakeProvider, Provider, ProviderContext
+from hybrid.core.ports.clouds import (
+    GangProvider,
+    MakeProvider,
+    Provider,
+    ProviderContext,
+    TidyProvider,
+)
 from hybrid.core.ports.cluster import Cluster, DrainKind, DrainReply
 from hybrid.core.ports.fleet import Fleet, HostState, HostStatus
 from hybrid.core.ports.jobs import JobLogs, JobRunner, JobStatus, Packages
@@ -30,4 +36,5 @@ __all__ = [
     "Packages",
     "Provider",
     "ProviderContext",
+    "TidyProvider",
 ]

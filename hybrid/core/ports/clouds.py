@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from hybrid.core.catalog import Catalog
 from hybrid.core.models import CloudInstance, LaunchSpec, Offer
@@ -120,6 +120,19 @@ class GangProvider(Provider, Protocol):
                 `instance_id` and its tag only, and each names them all in `gang`.
             token: Idempotency token of the call.
             join_tokens: One-time secrets of the nodes by instance id.
+        """
+        ...
+
+
+@runtime_checkable
+class TidyProvider(Protocol):
+    """A provider that makes things beside its instances: free ones, which serve many launches."""
+
+    def tidy(self) -> None:
+        """Remove them; called when the cluster goes down and nothing is rented any more.
+
+        Raises:
+            ProviderError: Some may be left. They cost nothing.
         """
         ...
 
