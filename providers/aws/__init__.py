@@ -1,6 +1,7 @@
 """AWS: instances of EC2, spot and on-demand, through boto3.
 
-One zone is one RunInstances call; a whole region is an instant fleet of one. The dead-man switch
+One zone is one RunInstances call; a whole region is an instant fleet of one, from a launch
+template that all launches of a kind share. The dead-man switch
 is a tag that the instance reads from its metadata, and that it turns itself off without.
 """
 

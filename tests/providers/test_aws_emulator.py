@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -93,6 +95,63 @@ def test_a_token_of_an_ended_instance_is_used_up(aws: AwsCloud) -> None:
 def test_what_ec2_refuses_is_refused(aws: AwsCloud, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidRequestError, match=words):
         run(aws, **changes)
+
+
+FLEET_TEMPLATE = {"LaunchTemplateName": "machine", "Version": "1"}
+
+
+def fleet(aws: AwsCloud, *kinds: str, **specification: str) -> Mapping[str, Any]:
+    """Ask for a fleet of one whose tags for each kind are its own."""
+    tags = [{"Key": "k", "Value": "v"}]
+    chosen = FLEET_TEMPLATE | specification
+    override = {"InstanceType": "g5.xlarge", "SubnetId": aws.emulator.moto.subnet("us-east-1a")}
+    return aws.client.call(
+        "us-east-1",
+        "ec2.create_fleet",
+        Type="instant",
+        LaunchTemplateConfigs=[{"LaunchTemplateSpecification": chosen, "Overrides": [override]}],
+        TargetCapacitySpecification={"TotalTargetCapacity": 1},
+        TagSpecifications=[{"ResourceType": kind, "Tags": tags} for kind in kinds],
+    )
+
+
+@pytest.fixture
+def template(aws: AwsCloud) -> None:
+    data = {"ImageId": IMAGE, "MetadataOptions": {"InstanceMetadataTags": "enabled"}}
+    aws.client.call(
+        "us-east-1",
+        "ec2.create_launch_template",
+        LaunchTemplateName="machine",
+        LaunchTemplateData=data,
+    )
+
+
+@pytest.mark.usefixtures("template")
+def test_a_fleet_gives_its_instance_tags_and_user_data(aws: AwsCloud) -> None:
+    script = base64.b64encode(b"#!/bin/sh").decode()
+
+    answer = fleet(aws, "fleet", "instance", LaunchTemplateSpecificationUserData=script)
+
+    ec2_id = answer["Instances"][0]["InstanceIds"][0]
+    assert aws.emulator.moto.tags(ec2_id) == {"k": "v"}
+    assert metadata(aws.emulator, ec2_id, "tags/instance/k") == "v"
+    assert str(aws.emulator.moto.find(ec2_id).user_data) == script
+
+
+@pytest.mark.usefixtures("template")
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        ("spot-instances-request", {}, "cannot be tagged by a fleet"),
+        ("fleet", {"Version": "2"}, "VersionNotFound"),
+        ("fleet", {"LaunchTemplateName": "none"}, "does not exist"),
+    ],
+)
+def test_what_a_fleet_cannot_have_is_refused(
+    aws: AwsCloud, kind: str, changes: dict[str, str], words: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=words):
+        fleet(aws, kind, **changes)
 
 
 def test_an_unknown_filter_is_refused(aws: AwsCloud) -> None:

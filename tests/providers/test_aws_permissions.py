@@ -84,12 +84,13 @@ def test_without_one_of_them_it_stops_and_says_which(aws: AwsCloud, action: str)
 
 
 def test_what_is_made_needs_our_tags_and_what_is_ended_too() -> None:
-    """The two statements that keep an account safe from this program."""
+    """The statements that keep an account safe from this program."""
     statements = {item["Sid"]: item for item in policy()["Statement"]}
 
-    rent, end = statements["RentOnlyWithOurTags"], statements["EndOurs"]
-    assert rent["Condition"]["Null"]["aws:RequestTag/hybrid-cluster"] == "false"
-    assert end["Condition"]["Null"]["aws:ResourceTag/hybrid-cluster"] == "false"
+    for made in ("RentOnlyWithOurTags", "FleetsOnlyWithOurTags", "TemplatesOnlyWithOurTags"):
+        assert statements[made]["Condition"]["Null"]["aws:RequestTag/hybrid-cluster"] == "false"
+    for used in ("EndOurs", "RemoveOurTemplates", "FleetsOnlyFromOurTemplates"):
+        assert statements[used]["Condition"]["Null"]["aws:ResourceTag/hybrid-cluster"] == "false"
     assert statements["RenewLeases"]["Condition"]["ForAllValues:StringEquals"] == {
         "aws:TagKeys": ["hybrid-expires-at"]
     }

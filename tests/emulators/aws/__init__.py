@@ -1,9 +1,9 @@
 """AWS on loopback: moto's EC2 with what it lacks, SSM parameters and instance metadata.
 
 moto makes the instances, tags, templates and networks. Added here, since moto ignores them:
-client tokens, stock, quota, partial fleets, delayed and paged lists, faults of every kind, lost
-answers, spot interruptions, instance metadata, and the checks of signatures, images, types,
-tags and user data.
+client tokens, stock, quota, fleets (partial ones, and with tags and user data of their own),
+delayed and paged lists, faults of every kind, lost answers, spot interruptions, instance
+metadata, and the checks of signatures, images, types, tags and user data.
 """
 
 from __future__ import annotations
