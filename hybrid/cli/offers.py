@@ -10,7 +10,7 @@ import typer
 
 from hybrid.cli import output
 from hybrid.cli.exits import ExitCode, StopError
-from hybrid.cli.options import duration_option, seconds
+from hybrid.cli.options import duration_option, is_gpus, seconds
 
 if TYPE_CHECKING:
     from hybrid.core.catalog import CatalogRow, Quote, RankBy
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from hybrid.settings import Settings
 
 _SHOWN_COUNT = 20
-
-
-def _is_gpus(value: str) -> str:
-    """Refuse what is not a GPU request, where the name of the option is known."""
-    from hybrid.core.gpu_names import request
-
-    if value:
-        try:
-            request(value)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
-    return value
 
 
 def _is_rate(value: float | None) -> float | None:
@@ -52,7 +40,7 @@ def offers(
             "--gpus",
             metavar="TYPE:COUNT",
             help="GPUs that one machine must have, such as A100:8 or GPU:4.",
-            callback=_is_gpus,
+            callback=is_gpus,
             show_default=False,
         ),
     ] = "",

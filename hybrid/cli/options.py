@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from hybrid.client import Client
+    from hybrid.settings import Settings
 
 
 def _remember(context: typer.Context, value: str) -> str:
@@ -19,8 +20,12 @@ def _remember(context: typer.Context, value: str) -> str:
 
 def _known_clusters() -> Iterable[str]:
     from hybrid.client import discover
+    from hybrid.core.errors import ConfigError
 
-    return [record.cluster for record in discover.records()]
+    try:
+        return [record.cluster for record in discover.records()]
+    except ConfigError:  # nothing to offer; the command itself will say why
+        return ()
 
 
 def _seconds(value: str) -> str:
@@ -58,6 +63,18 @@ def duration_option(*names: str, help: str, default: str = "") -> object:  # noq
     )
 
 
+def is_gpus(value: str) -> str:
+    """Refuse what is not a GPU request, where the name of the option is known."""
+    from hybrid.core.gpu_names import request
+
+    if value:
+        try:
+            request(value)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+    return value
+
+
 def seconds(value: str) -> float | None:
     """Return the seconds of a duration option, `None` when it was not given."""
     from hybrid.core.quantity import duration_s
@@ -68,6 +85,27 @@ def seconds(value: str) -> float | None:
 def chosen(context: typer.Context) -> str:
     """Return the cluster that was named on the command line, or `""`."""
     return str(context.find_root().obj or "")
+
+
+def agree(context: typer.Context, settings: Settings) -> None:
+    """Refuse a cluster that was named beside a file of another cluster.
+
+    Raises:
+        StopError: They are not the same.
+    """
+    from hybrid.cli.exits import ExitCode, StopError
+    from hybrid.client import discover
+
+    name = chosen(context)
+    if name in ("", settings.name):
+        return
+    if "/" in name and discover.state_dir_of(name).resolve() == settings.state_path.resolve():
+        return
+    raise StopError(
+        f"--cluster {name} and `name: {settings.name}` in {settings.source} differ; "
+        "drop one of them",
+        ExitCode.USAGE,
+    )
 
 
 def connect(context: typer.Context) -> Client:

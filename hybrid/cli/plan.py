@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hybrid.cli import output, words
-from hybrid.cli.options import Cluster, Json, connect
+from hybrid.cli import offline_plan, output, words
+from hybrid.cli.options import Cluster, Json, connect, is_gpus
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
@@ -22,8 +23,64 @@ def register(app: typer.Typer) -> None:
     app.command("plan")(plan)
 
 
-def plan(context: typer.Context, json: Json = False, _cluster: Cluster = "") -> None:
-    """Show the last decision: what is done, why, and why not more."""
+def plan(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="With --offline; found as by `hybrid up`.",
+            show_default=False,
+        ),
+    ] = None,
+    is_offline: Annotated[
+        bool,
+        typer.Option(
+            "--offline", help="What would be decided for some work; asks no cluster and no cloud."
+        ),
+    ] = False,
+    gpus: Annotated[
+        str,
+        typer.Option(
+            "--gpus",
+            metavar="TYPE:COUNT",
+            help="With --offline: GPUs of one request, such as A100:8. Default: one of any type.",
+            callback=is_gpus,
+            show_default=False,
+        ),
+    ] = "",
+    shape: Annotated[
+        str,
+        typer.Option(
+            "--shape",
+            metavar="RESOURCES",
+            help="Instead of --gpus: Ray resources, such as GPU=8,CPU=16,memory=64GiB.",
+            show_default=False,
+        ),
+    ] = "",
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--count",
+            metavar="N",
+            min=1,
+            max=10_000,
+            help="With --offline: so many requests wait. Default: 1.",
+            show_default=False,
+        ),
+    ] = None,
+    is_home_busy: Annotated[
+        bool, typer.Option("--home-busy", help="With --offline: your own machines are full.")
+    ] = False,
+    json: Json = False,
+    _cluster: Cluster = "",
+) -> None:
+    """Show the last decision: what is done, why, and why not more. Or plan without a cluster."""
+    if is_offline:
+        offline_plan.show(file, gpus, shape, count or 1, is_home_busy=is_home_busy, is_json=json)
+        return
+    if file or gpus or shape or count or is_home_busy:
+        raise typer.BadParameter("FILE, --gpus, --shape, --count and --home-busy need --offline")
     client = connect(context)
     if json:
         output.write(client.read("plan"))

@@ -23,6 +23,7 @@ from hybrid.api.bodies import HealthView
 from hybrid.cli.app import app
 from hybrid.cli.help import GROUPS
 from hybrid.core.models import Event, Job
+from hybrid.core.offline import OfflinePlanView
 from hybrid.core.views import (
     Accepted,
     CostView,
@@ -44,6 +45,7 @@ COMMANDS: Sequence[tuple[str, str, type[BaseModel]]] = (
     ("hybrid status --json", "GET /api/v1/status", StatusView),
     ("hybrid nodes --json", "GET /api/v1/nodes", NodesView),
     ("hybrid plan --json", "GET /api/v1/plan", PlanView),
+    ("hybrid plan --offline --json", "(command line only)", OfflinePlanView),
     ("hybrid jobs --json", "GET /api/v1/jobs?limit=", JobsView),
     ("hybrid submit --json, hybrid cancel --json", "GET /api/v1/jobs/ID", Job),
     ("hybrid events --json", "GET /api/v1/events?after=&limit=&subject=", EventsView),

@@ -17,12 +17,12 @@ HEAD = (
 ZONE = "infra: aws/us-east-1/us-east-1a, instance_type: g5.12xlarge"
 
 
-NOW_S = 1_785_500_000.0
-"""A day in July 2026: listed prices grow old."""
+NOW_S = 1_788_500_000.0
+"""A day in September 2026: listed prices grow old."""
 
 
 @pytest.fixture(autouse=True)
-def _it_is_july(monkeypatch: pytest.MonkeyPatch) -> None:
+def _it_is_september(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SystemClock, "now_s", lambda _clock: NOW_S)
 
 
