@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from typing import cast
 
 import pytest
 
@@ -19,6 +20,7 @@ from hybrid.core.errors import (
     TransientError,
 )
 from hybrid.core.models import LaunchSpec
+from hybrid.core.ports import Provider
 from tests.world.clock import VirtualClock
 from tests.world.cloud import SimCloud
 from tests.world.world import make_offer
@@ -171,3 +173,22 @@ def test_the_epoch_is_checked_again_before_each_repeat() -> None:
     assert cloud.calls.count("launch") == 1
     assert provider.list_instances()
     assert len(checks) == 2, "looking changes nothing"
+
+
+def test_an_adapter_that_can_tidy_is_asked_to_and_asked_again() -> None:
+    clock = VirtualClock()
+    cloud = SimCloud(clock, [OFFER], failing={"tidy"})
+
+    with pytest.raises(TransientError):
+        make_called(cloud, clock).tidy()
+
+    assert cloud.calls == ["tidy"] * 3
+
+
+def test_an_adapter_that_cannot_tidy_is_left_alone() -> None:
+    clock = VirtualClock()
+
+    class Plain:
+        name = "plain"
+
+    CalledProvider(cast("Provider", Plain()), clock, random.Random(1)).tidy()
