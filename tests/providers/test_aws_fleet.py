@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,9 +17,12 @@ from hybrid.core.errors import (
     QuotaError,
     TransientError,
 )
+from providers.aws.market import IMAGE_S
+from tests.emulators.aws import IMAGE
 from tests.providers.aws_cloud import POOL, ZONES, AwsCloud
 from tests.providers.contract import launch, listed, live, make_spec
 from tests.providers.test_aws_emulator import metadata
+from tests.world.clock import VirtualClock
 
 pytestmark = pytest.mark.slow
 
@@ -166,3 +170,32 @@ def test_each_node_of_many_gets_its_own_orders(region: AwsCloud) -> None:
     for spec, provider_id in zip(specs, ids, strict=True):
         script = base64.b64decode(str(region.machine(provider_id).user_data)).decode()
         assert f'"instance_id":"{spec.instance_id}"' in script
+
+
+@pytest.mark.parametrize("action", ["CreateLaunchTemplate", "CreateFleet"])
+def test_what_ec2_refuses_for_good_is_asked_for_once(region: AwsCloud, action: str) -> None:
+    region.controls.fail(action, "InvalidParameterValue")
+
+    with pytest.raises(InvalidRequestError):
+        launch(region.provider(), make_spec(region))
+
+    assert region.controls.count(action) == 1
+
+
+def test_an_image_that_changes_makes_another_template_within_the_hour(region: AwsCloud) -> None:
+    clock = VirtualClock(now_s=time.time())
+    newer = "ami-0123456789abcdef1"
+    region.clock = clock
+    region.regions["us-east-1"]["image"] = "ssm:/ml/ami"
+    region.controls.parameters["/ml/ami"] = IMAGE
+    region.controls.images[newer] = "/dev/sda1"
+    provider = region.provider()
+    launch(provider, make_spec(region))
+    region.controls.parameters["/ml/ami"] = newer
+
+    launch(provider, make_spec(region))
+    clock.advance(IMAGE_S)
+    launch(provider, make_spec(region))
+
+    made = [c.params for c in region.controls.calls if c.action == "CreateLaunchTemplate"]
+    assert [params["LaunchTemplateData.ImageId"] for params in made] == [IMAGE, newer]
