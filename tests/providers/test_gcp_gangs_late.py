@@ -66,7 +66,7 @@ def test_a_gang_that_takes_too_long_is_the_same_machines_later(cloud: GcpCloud) 
     assert {item.state for item in before.values()} == {CloudState.PENDING}
     assert sorted(live(provider)) == sorted(provider_ids.values()) == sorted(before)
     assert cloud.calls("instances.bulkInsert") == 2
-    assert cloud.emulator.cloud.operations.count("bulkInsert") == 0
+    assert len(cloud.emulator.cloud.operations.of("bulkInsert")) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 from hybrid.core.models import CloudInstance, InstanceState, LaunchSpec, Offer
 from hybrid.core.ports import Ledger, ProviderContext
 from providers.gcp import GcpProvider, make
+from providers.gcp.naming import instance_name
 from tests.emulators.gcp import PROJECT
 from tests.providers.gcp_cloud import POOL, TYPE, ZONE, GcpCloud, gcp_cloud
 from tests.world.cloud import Machine
@@ -37,7 +38,7 @@ class GcpInWorld:
     name: str = "gcp"
     calls: list[str] = field(default_factory=list)
     machines: dict[str, Machine] = field(default_factory=dict)
-    _launches: dict[str, Machine] = field(default_factory=dict)
+    _launches: dict[tuple[str, str], Machine] = field(default_factory=dict)
 
     def connect(self, cluster_id: str) -> None:
         """Make a new adapter, as a new process does."""
@@ -58,7 +59,24 @@ class GcpInWorld:
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         self.calls.append("launch")
-        self._launches[token] = Machine(
+        self._note(offer, spec, token, join_token)
+        return self.provider.launch(offer, spec, token=token, join_token=join_token)
+
+    def launch_gang(
+        self,
+        offer: Offer,
+        specs: Sequence[LaunchSpec],
+        *,
+        token: str,
+        join_tokens: Mapping[str, str],
+    ) -> Mapping[str, str]:
+        self.calls.append("launch_gang")
+        for spec in specs:
+            self._note(offer, spec, token, join_tokens[spec.instance_id])
+        return self.provider.launch_gang(offer, specs, token=token, join_tokens=join_tokens)
+
+    def _note(self, offer: Offer, spec: LaunchSpec, token: str, join_token: str) -> None:
+        self._launches[token, spec.instance_id] = Machine(
             provider_id="",
             token=token,
             join_token=join_token,
@@ -69,7 +87,6 @@ class GcpInWorld:
             expires_at_s=None,
             lease_end_s=0,
         )
-        return self.provider.launch(offer, spec, token=token, join_token=join_token)
 
     def list_instances(self) -> Sequence[CloudInstance]:
         return self.provider.list_instances()
@@ -96,10 +113,14 @@ class GcpInWorld:
     def _machine(self, instance: dict[str, Any]) -> Machine:
         """Return a machine, known by Google's number, so that a second one is another."""
         if instance["id"] not in self.machines:
-            our_id = instance["labels"]["hybrid-instance"]
-            found = [m for m in self._launches.values() if m.spec.instance_id == our_id]
+            name = instance["name"]
+            found = [m for m in self._launches.values() if _name_of(m.spec) == name]
             self.machines[instance["id"]] = found[-1]
         return self.machines[instance["id"]]
+
+
+def _name_of(spec: LaunchSpec) -> str:
+    return instance_name(spec.cluster_id, spec.instance_id, spec.attempt)
 
 
 @dataclass
@@ -200,6 +221,40 @@ def test_a_lease_is_renewed_and_ends_a_machine_whose_controller_is_gone(world: G
     world.run(120, until=lambda: emulated(world).names() == [])
 
 
+def test_a_gang_is_rented_in_one_call_and_comes_and_goes_whole(world: GcpWorld) -> None:
+    world.ray.submit(8, GPU, 300.0)
+    world.ray.submit_gang("pg-1", 2, GPU, 60.0)
+
+    world.run(200, until=lambda: [row.state for row in world.rows()] == [S.RUNNING] * 2)
+    first = zones(world)
+    world.run(900, until=world.is_quiet)
+
+    assert first == [ZONE] * 2
+    assert emulated(world).calls("instances.insert") == 0
+    assert len(emulated(world).emulator.cloud.operations.of("bulkInsert")) == 1
+    world.assert_nothing_left()
+    assert emulated(world).names() == []
+
+
+@pytest.mark.parametrize("looks_first", [True, False], ids=["at-once", "late"])
+def test_a_zone_with_too_few_for_a_gang_is_left_for_the_next(
+    world: GcpWorld, looks_first: bool
+) -> None:
+    emulated(world).leave(1)
+    emulated(world).emulator.cloud.looks_first = looks_first
+    world.ray.submit(8, GPU, 300.0)
+    world.ray.submit_gang("pg-1", 2, GPU, 60.0)
+
+    def has_gang() -> bool:
+        return [row.state for row in world.rows()].count(S.RUNNING) == 2
+
+    world.run(300, until=has_gang)
+
+    assert zones(world) == [OTHER_ZONE] * 2
+    world.run(900, until=world.is_quiet)
+    world.assert_nothing_left()
+
+
 @pytest.mark.parametrize("number", range(4))
 def test_a_crash_around_a_launch_rents_one_machine(world: GcpWorld, number: int) -> None:
     """Before or after the first create call, or the second, of one intent."""
@@ -223,6 +278,32 @@ def test_a_crash_around_a_launch_rents_one_machine(world: GcpWorld, number: int)
     assert len(emulated(world).names()) == 1
     assert len({m.token for m in world.machines()}) == len(world.machines()) == 1
     world.run(600, until=world.is_quiet)
+    world.assert_nothing_left()
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_crash_around_a_gangs_launch_rents_it_once(world: GcpWorld, number: int) -> None:
+    crashes = iter(range(number + 1))
+    if number > 1:  # in no list, so that the create call is repeated
+        emulated(world).emulator.cloud.list_lag_s = 30.0
+
+    def crash(point: Point) -> None:
+        if (point.who, point.call) == ("gcp", "launch_gang") and next(crashes, None) == number:
+            raise Crash
+
+    world.ray.submit(8, GPU, 300.0)
+    world.ray.submit_gang("pg-1", 2, GPU, 60.0)
+    world.tracer.hook = crash
+    with pytest.raises(Crash):
+        world.run(60)
+    world.tracer.hook = None
+    world.boot()
+
+    world.run(200, until=lambda: [r.state for r in world.rows()].count(S.RUNNING) == 2)
+
+    assert len(emulated(world).names()) == 2
+    assert len(emulated(world).emulator.cloud.operations.of("bulkInsert")) == 1
+    world.run(900, until=world.is_quiet)
     world.assert_nothing_left()
 
 

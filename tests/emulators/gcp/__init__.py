@@ -73,6 +73,7 @@ lost, slow lists, a spot instance taken back; and read what was asked:
   curl {url}/_control/quota -d '{{"region": "us-central1", "metric": "NVIDIA_L4_GPUS", "limit": 0}}'
   curl {url}/_control/fault -d '{{"method": "instances.insert", "status": 429, "times": 3}}'
   curl {url}/_control/fault -d '{{"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "takes_s": 20}}'
+  curl {url}/_control/fault -d '{{"method": "instances.bulkInsert", "code": "STOCKOUT"}}'
   curl {url}/_control/fault -d '{{"is_after": true, "is_dropped": true}}'
   curl {url}/_control/cloud -d '{{"list_lag_s": 30, "provision_s": 40}}'
   curl {url}/_control/preempt -d '{{"zone": "us-central1-a", "name": "hybrid-..."}}'

@@ -37,7 +37,8 @@ def bulk_insert(
         check_insert(project, zone, instance)
     if before := cloud.operations.repeated("bulkInsert", zone, request_id):
         return before
-    if cloud.operations.count("bulkInsert") >= _MOST_AT_ONCE:
+    at_work = [o for o in cloud.operations.of("bulkInsert") if not o.is_done]
+    if len(at_work) >= _MOST_AT_ONCE:
         raise ApiError(403, "Rate Limit Exceeded", "rateLimitExceeded")
     fault = take()
     failure = fault.failure() if fault else None

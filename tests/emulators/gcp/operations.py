@@ -112,10 +112,9 @@ class Operations:
         found = (o for o in self.by_name.values() if o.target == target and not o.is_done)
         return next(found, None)
 
-    def count(self, kind: str) -> int:
-        """Return how many operations of a kind are at work."""
-        found = (o for o in self.by_name.values() if o.resource["operationType"] == kind)
-        return sum(not operation.is_done for operation in found)
+    def of(self, kind: str) -> list[Operation]:
+        """Return the operations of a kind, also those that are over."""
+        return [o for o in self.by_name.values() if o.resource["operationType"] == kind]
 
     def settle(self, now_s: float) -> None:
         """End what is due."""
