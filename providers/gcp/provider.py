@@ -251,7 +251,7 @@ def _without(secrets: Iterable[str]) -> Iterator[None]:
         yield
     except ProviderError as err:
         words = str(err)
-        for secret in secrets:
+        for secret in filter(None, secrets):
             words = words.replace(secret, "***")
         if words == str(err):
             raise
