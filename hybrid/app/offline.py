@@ -148,7 +148,7 @@ def _pool_offer(
         reason=said.reason if isinstance(said, Withheld) else None,
     )
     if offer is not None:
-        view = view.model_copy(update=_origin(where, pool, offer, prices))
+        view = view.model_copy(update=_origin(settings, where, pool, offer, prices))
     return PoolOffer(view, offer)
 
 
@@ -156,10 +156,14 @@ def _at_most(said: Offered) -> float | None:
     return said.at_most_usd_per_hour if isinstance(said, Withheld) else None
 
 
-def _origin(where: str, pool: Pool, offer: Offer, prices: Catalog) -> dict[str, object]:
+def _origin(
+    settings: Settings, where: str, pool: Pool, offer: Offer, prices: Catalog
+) -> dict[str, object]:
     """Return where the price of an offer is from."""
     if pool.own_price is not None:
         return {"is_own_price": True, "price_source": where}
+    if (own := settings.prices.of(pool)) is not None:
+        return {"is_own_price": True, "price_source": f"prices.overrides[{own.place}]"}
     wanted = (offer.provider, offer.region, offer.instance_type)
     for row in prices.rows:
         if (row.provider, row.region, row.instance_type) == wanted:

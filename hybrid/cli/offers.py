@@ -79,7 +79,7 @@ def offers(
         typer.Option(
             "--cny-per-usd",
             metavar="RATE",
-            help="For prices in CNY; or exchange.cny_per_usd of a provider in hybrid.yaml.",
+            help="For prices in CNY; or prices.rates in hybrid.yaml.",
             callback=_is_rate,
             show_default=False,
         ),
@@ -119,7 +119,9 @@ def offers(
     )
     market = Market.SPOT if spot else Market.ON_DEMAND if on_demand else None
     found = _ranked(
-        with_own_prices(catalog.rows, own_prices.prices(settings) if settings else ()),
+        with_own_prices(
+            catalog.rows, own_prices.prices(settings, catalog.rows) if settings else ()
+        ),
         gpus=request(gpus) if gpus else None,
         infra=infra,
         market=market,

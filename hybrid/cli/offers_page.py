@@ -88,8 +88,7 @@ def _view(quote: Quote) -> OfferView:
 
 
 _HINTS = {
-    "no_rate": "For prices in CNY give the rate: --cny-per-usd, or exchange.cny_per_usd of the "
-    "provider in hybrid.yaml.",
+    "no_rate": "For prices in CNY give the rate: --cny-per-usd, or prices.rates in hybrid.yaml.",
     "stale": "Older prices are used with a longer --max-age.",
 }
 _WHAT: tuple[Column | str, ...] = ("GPUS", "TYPE", "PLACE", "MARKET")

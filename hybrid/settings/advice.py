@@ -69,13 +69,13 @@ def _about_money(settings: Settings) -> Iterator[str]:
 
 
 def _why_never(settings: Settings, pool: Pool) -> str:
-    caps = settings.caps
+    caps, own = settings.caps, settings.prices.of(pool)
     if pool.max_nodes == 0:
         return "its max_nodes is 0"
     for key, cap, need in (
         ("nodes", caps.node_count, 1),
         ("gpus", caps.gpu_count, pool.gpu_count),
-        ("usd_per_hour", caps.usd_per_hour, pool.usd_per_hour or 0),
+        ("usd_per_hour", caps.usd_per_hour, pool.usd_per_hour or (own.usd_per_hour if own else 0)),
         ("usd_per_day", caps.usd_per_day, 0),
         ("usd_per_month", caps.usd_per_month, 0),
     ):

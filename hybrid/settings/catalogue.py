@@ -32,7 +32,8 @@ class Key:
     @property
     def is_single(self) -> bool:
         """Whether it holds one value and is in no list."""
-        return self.section is None and "[]" not in self.path and self.path[0] != "providers"
+        is_mapping = self.path in (("providers",), ("prices", "rates"))
+        return self.section is None and "[]" not in self.path and not is_mapping
 
 
 def keys(model: type[BaseModel] = Settings, above: tuple[str, ...] = ()) -> Iterator[Key]:

@@ -82,6 +82,38 @@ def _keepalives_do_not_overlap(settings: Settings) -> Iterator[Found]:
         yield ("ray", "health", "keepalive_timeout"), f"{text}; write less"
 
 
+def _currencies_have_rates(settings: Settings) -> Iterator[Found]:
+    prices = settings.prices
+    for place, override in enumerate(prices.overrides):
+        if prices.usd(override) is None:
+            code = override.currency
+            yield (
+                ("prices", "overrides", place, "currency"),
+                f"there is no rate for {code}; write under prices.rates how many {code} a US "
+                f"dollar costs, for example {{{code}: 7.1}}",
+            )
+
+
+def _overrides_differ(settings: Settings) -> Iterator[Found]:
+    seen: dict[tuple[str, str, bool], int] = {}
+    for place, override in enumerate(settings.prices.overrides):
+        key = (override.infra, override.instance_type, override.use_spot)
+        if (first := seen.setdefault(key, place)) != place:
+            text = f"it has the same infra, instance_type and use_spot as overrides[{first}]"
+            yield ("prices", "overrides", place), f"{text}; remove one of them"
+
+
+def _rates_agree(settings: Settings) -> Iterator[Found]:
+    for name, account in settings.providers.items():
+        exchange = account.get("exchange")
+        for code, rate in settings.prices.rates.items():
+            other = exchange.get(f"{code.lower()}_per_usd") if isinstance(exchange, dict) else None
+            if isinstance(other, int | float) and other != rate:
+                text = f"a US dollar costs {other:g} {code} here and {rate:g} under prices.rates"
+                place = ("providers", name, "exchange", f"{code.lower()}_per_usd")
+                yield place, f"{text}; write the same in both"
+
+
 _PORTS: tuple[Path, ...] = (
     ("head", "port"),
     ("head", "dashboard_port"),
@@ -94,4 +126,7 @@ _RULES: tuple[tuple[tuple[Path, ...], Callable[[Settings], Iterator[Found]]], ..
     ((("lease",), ("controller", "tick")), _leases_last),
     ((("backoff",),), _backoff_grows),
     ((("ray", "health"),), _keepalives_do_not_overlap),
+    ((("prices",),), _currencies_have_rates),
+    ((("prices",),), _overrides_differ),
+    ((("prices",), ("providers",)), _rates_agree),
 )

@@ -54,6 +54,18 @@ Amount: TypeAlias = Annotated[float, PlainValidator(readers.amount), _schema("nu
 Price: TypeAlias = Annotated[
     float, PlainValidator(readers.price), _schema("number", exclusiveMinimum=0)
 ]
+Currency: TypeAlias = Annotated[
+    str, PlainValidator(words.currency), _schema("string", pattern=f"^{words.CURRENCY.pattern}$")
+]
+Rates: TypeAlias = Annotated[
+    dict[str, float],
+    PlainValidator(words.rates),
+    _schema(
+        "object",
+        propertyNames={"pattern": f"^{words.CURRENCY.pattern}$"},
+        additionalProperties={"type": "number", "exclusiveMinimum": 0},
+    ),
+]
 Share: TypeAlias = Annotated[
     float, PlainValidator(readers.share), _schema("number", minimum=0, maximum=1)
 ]

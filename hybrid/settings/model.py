@@ -20,8 +20,9 @@ from hybrid.settings.limits import (
     Lease,
     Reaper,
 )
-from hybrid.settings.machines import Clouds, Head, Onprem, Ray
+from hybrid.settings.machines import Clouds, Head, Onprem, Pool, Ray
 from hybrid.settings.origin import Origin
+from hybrid.settings.prices import Prices
 from hybrid.settings.problem import Path, Problem, SettingsError, path_text
 from hybrid.settings.section import Section
 
@@ -39,6 +40,9 @@ class Settings(Section):
     clouds: Clouds | None = Field(None, description="What may be rented; nothing if absent.")
     providers: dict[str, Extras] = Field(
         default_factory=dict, description="Account settings, by provider."
+    )
+    prices: Prices = Field(
+        default_factory=Prices, description="Prices of your own, and exchange rates."
     )
     burst: Burst = Field(default_factory=Burst, description="When to rent, and how fast.")
     drain: Drain = Field(default_factory=Drain, description="How a rented node is emptied.")
@@ -95,14 +99,11 @@ class Settings(Section):
         """Return what a provider's `make` is given.
 
         Its account block, and `pools`: the provider's own pools in the words of the file,
-        each with `rank` (0 under `any_of`, its place in the list under `ordered`).
+        each with `rank` (0 under `any_of`, its place in the list under `ordered`) and, where
+        it lacks a price, that of `prices.overrides`.
         """
         raw: dict[str, Any] = dict(self.providers.get(name, {}))
-        raw["pools"] = [
-            pool.model_dump(mode="json", by_alias=True, exclude_unset=True)
-            | {"rank": place if self.clouds and self.clouds.kind == "ordered" else 0}
-            for place, pool in self._pools(name)
-        ]
+        raw["pools"] = [self._pool_raw(place, pool) for place, pool in self._pools(name)]
         return raw
 
     def locate(self, name: str, loc: Path) -> str:
@@ -134,9 +135,17 @@ class Settings(Section):
 
         return tuple(advise(self))
 
-    def _pools(self, name: str) -> list[tuple[int, Any]]:
+    def _pools(self, name: str) -> list[tuple[int, Pool]]:
         pools = self.clouds.pools if self.clouds else ()
         return [(place, pool) for place, pool in enumerate(pools) if pool.provider == name]
+
+    def _pool_raw(self, place: int, pool: Pool) -> dict[str, Any]:
+        own = self.prices.of(pool)
+        return (
+            pool.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            | {"rank": place if self.clouds and self.clouds.kind == "ordered" else 0}
+            | ({"usd_per_hour": own.usd_per_hour} if own else {})
+        )
 
     def _locate(self, name: str, loc: Path) -> Path:
         if not loc or loc[0] != "pools" or self.clouds is None:

@@ -63,6 +63,16 @@ def pools(content: Mapping[str, object]) -> Iterator[tuple[Path, Mapping[str, ob
                 yield ("clouds", kind, place), pool
 
 
+def _price_overrides(
+    content: Mapping[str, object],
+) -> Iterator[tuple[Path, Mapping[str, object]]]:
+    prices = content.get("prices")
+    entries = prices.get("overrides") if isinstance(prices, Mapping) else None
+    for place, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, Mapping):
+            yield ("prices", "overrides", place), entry
+
+
 def _secrets(value: object, path: Path = ()) -> Iterator[Found]:
     """Yield keys that hold a secret: none belongs in a file that goes into a repository."""
     if isinstance(value, list):
@@ -141,7 +151,7 @@ def _misspelt_pool_keys(content: Mapping[str, object]) -> Iterator[Found]:
 def _unknown_providers(
     content: Mapping[str, object], providers: Collection[str]
 ) -> Iterator[Found]:
-    for path, pool in pools(content):
+    for path, pool in [*pools(content), *_price_overrides(content)]:
         infra = pool.get("infra")
         if isinstance(infra, str) and INFRA.fullmatch(infra):
             name = infra.partition("/")[0]

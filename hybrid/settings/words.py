@@ -14,19 +14,24 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from hybrid.core.prices import USD
 from hybrid.core.quantity import shown
-from hybrid.settings.readers import text
+from hybrid.settings.readers import decimal, text
 from hybrid.settings.scalars import resolve
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+CURRENCY = re.compile(r"[A-Z]{3}")
 INFRA = re.compile(r"[a-z][a-z0-9_-]{0,30}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,62}){0,2}")
 
 # Kubernetes' rule for labels, which Ray follows.
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _LABEL_KEY = re.compile(rf"(?:{_LABEL.pattern}(?:\.{_LABEL.pattern})*/)?{_LABEL.pattern}")
 _OUR_LABELS = frozenset(
-    "site provider region zone market instance-type accelerator host role".split()
+    (
+        *("site", "provider", "region", "zone", "market", "instance-type", "accelerator"),
+        *("host", "role"),
+    )
 )
 _OUR_PREFIX = "hybrid-"
 # Up to the last `@`: a password may hold one by mistake, and hiding too much is harmless.
@@ -104,6 +109,21 @@ def labels(value: object) -> dict[str, str]:
     return {str(key): _label(str(key), item) for key, item in value.items()}
 
 
+def currency(value: object) -> str:
+    """Read the code of a currency."""
+    word = text(value, "a currency", "its code, for example CNY")
+    if not CURRENCY.fullmatch(word):
+        raise ValueError(f"{shown(word)} is not a currency; write its code, for example CNY")
+    return word
+
+
+def rates(value: object) -> dict[str, float]:
+    """Read exchange rates: units of each currency for one US dollar."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{shown(value)} is not a mapping; write {{CNY: 7.1}}")  # noqa: TRY004
+    return {currency(str(key)): _rate(str(key), item) for key, item in value.items()}
+
+
 def extras(value: object) -> dict[str, Any]:
     """Read keys that only a provider understands."""
     if value is None:
@@ -141,6 +161,21 @@ def has_password(url: str) -> bool:
 def masked(url: str) -> str:
     """Return a database URL with `***` for its password."""
     return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1***", url))
+
+
+def _rate(code: str, value: object) -> float:
+    if code == USD:
+        raise ValueError("a US dollar costs one US dollar; remove USD")
+    try:
+        number = decimal(value)
+    except ValueError:
+        number = 0.0
+    if number <= 0:
+        raise ValueError(
+            f"{shown(value)} is not a rate of {code}; write how many {code} a US dollar costs, "
+            "for example 7.1"
+        )
+    return number
 
 
 def _label(key: str, value: object) -> str:
