@@ -13,7 +13,6 @@ from hybrid.core.errors import HybridError, JobError
 from hybrid.core.models import Event, Instance, InstanceState, Job, JobSpec, JobState, Reason
 from hybrid.core.ports import Clock, DrainKind, JobLogs, JobRunner, Ledger, Packages
 from hybrid.core.views import Accepted, GcView
-from hybrid.jobs.dispatch import ENDED
 
 _S = InstanceState
 _REFUSALS_EVERY_S = 10.0
@@ -83,9 +82,8 @@ class Commands:
             created_at_s=now_s,
             state_at_s=now_s,
         )
-        self.ledger.save_job(
-            job, self._event("job_queued", job.job_id, spec.entrypoint, name=spec.name)
-        )
+        # Not the command: events stay for ever, and people write secrets into commands.
+        self.ledger.save_job(job, self._event("job_queued", job.job_id, spec.name, name=spec.name))
         self.mailbox.ring()
         return job
 
@@ -95,7 +93,7 @@ class Commands:
 
     def _cancel(self, job_id: str) -> Job:
         job = self.job(job_id)
-        if job.state in ENDED or job.is_cancel_asked:
+        if job.state.is_ended or job.is_cancel_asked:
             return job
         asked = job.model_copy(update={"is_cancel_asked": True})
         self.ledger.save_job(asked, self._event("job_cancel_asked", job_id, "by a user"))
