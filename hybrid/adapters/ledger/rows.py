@@ -19,7 +19,7 @@ LIVE_INSTANCE_STATES = tuple(
     for state in InstanceState
     if state not in (InstanceState.TERMINATED, InstanceState.FAILED)
 )
-LIVE_JOB_STATES = (JobState.QUEUED.value, JobState.SUBMITTED.value, JobState.RUNNING.value)
+LIVE_JOB_STATES = tuple(state.value for state in JobState if not state.is_ended)
 
 
 def body_of(model: Model, *, only: set[str] | None = None) -> str:

@@ -24,7 +24,6 @@ _STATES: Mapping[str, JobState] = {
     "FAILED": JobState.FAILED,
     "STOPPED": JobState.CANCELLED,
 }
-_ENDED = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 # Ray accepts any id, but one with a slash can never be asked about again.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _PACKAGE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\.zip")
@@ -95,7 +94,7 @@ class RayJobs:
     def stop(self, job_id: str) -> None:
         """See `JobRunner.stop`. Ask again until the job has ended."""
         raw = self._find(job_id)
-        if raw is None or _status(raw).state in _ENDED:
+        if raw is None or _status(raw).state.is_ended:
             return
         if raw["status"] == "PENDING":
             self._gcs.end_job_supervisor(job_id)
@@ -122,7 +121,7 @@ class RayJobs:
         while silent_count < _SILENT_STREAMS_MAX:
             raw = self._find(job_id)
             _check_known(job_id, is_known=raw is not None)
-            if raw is not None and _status(raw).state in _ENDED:
+            if raw is not None and _status(raw).state.is_ended:
                 rest = self.logs(job_id)[seen_count:]
                 if rest:
                     yield rest
@@ -217,7 +216,7 @@ def _status(raw: Mapping[str, Any]) -> JobStatus:
     return JobStatus(
         state=state,
         message=_short(message) if state in (JobState.FAILED, JobState.CANCELLED) else "",
-        ended_at_s=ended_at_ms / 1000 if ended_at_ms and state in _ENDED else None,
+        ended_at_s=ended_at_ms / 1000 if ended_at_ms and state.is_ended else None,
     )
 
 
