@@ -5,16 +5,16 @@ First form: every job is handed over at once. The queue with priorities takes th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.core.errors import ClusterError, JobError
-from hybrid.core.models import Event, Job, JobState, Node, NodeStatus
-from hybrid.core.policy.room import fits
+from hybrid.core.models import Event, Job, JobState, Node
+from hybrid.core.policy.plan import Host
 from hybrid.core.ports import Clock, JobLogs, JobRunner, JobStatus, Ledger, Packages
+from hybrid.jobs.placing import Absences, entrypoint_selector
 
 _S = JobState
-ENDED = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED})
 
 # Ray answers for a job a moment after it took it; a job unknown for longer is lost.
 _LOST_AFTER_S = 60.0
@@ -25,9 +25,10 @@ class Dispatcher:
     """Moves jobs from the ledger to Ray, and their states back.
 
     Attributes:
-        _doubtful: Queued jobs that Ray may have all the same: its answer was lost, or a
-            controller crashed between the submission and its note. `None` before the first
-            step, when all of them are.
+        _doubtful: Queued jobs that Ray may have all the same: its answer was lost, it could not
+            be noted, or a controller crashed between the submission and its note. `None` before
+            the first step, when all of them are.
+        _failed_at_s: When a job's submission or stop last failed.
     """
 
     ledger: Ledger
@@ -39,8 +40,27 @@ class Dispatcher:
     _failed_at_s: dict[str, float] = field(default_factory=dict)
     _doubtful: set[str] | None = None
 
-    def step(self, nodes: tuple[Node, ...], *, is_ray_up: bool) -> None:
-        """Do what can be done for every live job now."""
+    def __post_init__(self) -> None:
+        """Make what only the dispatcher needs."""
+        self._absences = Absences(self.clock)
+
+    def step(
+        self,
+        nodes: tuple[Node, ...],
+        *,
+        is_ray_up: bool,
+        hosts: Iterable[Host] = (),
+        has_clouds: bool = True,
+    ) -> None:
+        """Do what can be done for every live job now.
+
+        Args:
+            nodes: What Ray has.
+            is_ray_up: Whether Ray answers.
+            hosts: What is configured at home, whether it is a node yet or not.
+            has_clouds: Whether there is any cloud to send a driver to.
+        """
+        expected = self._absences.expected(nodes, hosts, is_ray_up=is_ray_up)
         jobs = self.ledger.jobs(is_live_only=True, limit=None)
         queued = [j for j in jobs if j.state is _S.QUEUED]
         if self._doubtful is None:
@@ -58,7 +78,12 @@ class Dispatcher:
         try:
             if started:
                 self._follow(started)
-            self._submit_all([j for j in queued if not j.is_cancel_asked], nodes)
+            self._submit_all(
+                [j for j in queued if not j.is_cancel_asked],
+                lambda job: entrypoint_selector(
+                    job, nodes, expected=expected, has_clouds=has_clouds
+                ),
+            )
         except ClusterError:
             # The dashboard is not up yet, or is restarting. The ledger keeps the jobs.
             return
@@ -77,27 +102,37 @@ class Dispatcher:
         for job in self.ledger.jobs(is_live_only=True, limit=None):
             self._move(job, _S.CANCELLED, message)
 
-    def _submit_all(self, jobs: Sequence[Job], nodes: tuple[Node, ...]) -> None:
-        # One that fails again and again must not stop the others: it comes last the next time.
-        for job in sorted(jobs, key=lambda j: self._failed_at_s.get(j.job_id, 0.0)):
+    def _submit_all(self, jobs: Sequence[Job], place: Callable[[Job], Mapping[str, str]]) -> None:
+        for job in self._failed_last(jobs):
             try:
-                self._submit(job, nodes)
+                self._submit(job, place(job))
             except ClusterError:
-                self._failed_at_s[job.job_id] = self.clock.monotonic_s()
-                self._doubt(job.job_id)
+                self._note_failure(job)
                 raise
+
+    def _failed_last(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return jobs in the order to try them.
+
+        Each failure may cost a long wait, so it ends the round; one that fails again and again
+        must not stop the others: it comes last the next time.
+        """
+        return sorted(jobs, key=lambda j: self._failed_at_s.get(j.job_id, 0.0))
+
+    def _note_failure(self, job: Job) -> None:
+        self._failed_at_s[job.job_id] = self.clock.monotonic_s()
 
     def _doubt(self, job_id: str, *, is_over: bool = False) -> None:
         doubtful = self._doubtful or set()
         self._doubtful = doubtful - {job_id} if is_over else doubtful | {job_id}
 
-    def _submit(self, job: Job, nodes: tuple[Node, ...]) -> None:
-        selector = entrypoint_selector(job, nodes)
+    def _submit(self, job: Job, selector: Mapping[str, str]) -> None:
         self.ledger.check_epoch()
         try:
             if job.spec.package:
                 # Each time: Ray forgets packages that no job uses, and all of them with its head.
                 self.runner.upload(job.spec.package, self.packages.get(job.spec.package))
+            # From here until the ledger says so, Ray may have it.
+            self._doubt(job.job_id)
             self.runner.submit(job.job_id, job.spec, selector=selector)
         except JobError as error:
             self._move(job, _S.FAILED, str(error))
@@ -106,17 +141,27 @@ class Dispatcher:
 
     def _follow(self, jobs: list[Job]) -> None:
         statuses: Mapping[str, JobStatus] = self.runner.statuses()
+        self._stop_cancelled(jobs, statuses)
         for job in jobs:
             status = statuses.get(job.job_id)
-            if job.is_cancel_asked and not (status and status.state.is_ended):
-                self.ledger.check_epoch()
-                self.runner.stop(job.job_id)
             if status is None:
                 self._miss(job)
             elif status.state is not job.state:
                 self._catch_up(job, status)
             else:
                 self._unknown_since_s.pop(job.job_id, None)
+
+    def _stop_cancelled(self, jobs: list[Job], statuses: Mapping[str, JobStatus]) -> None:
+        for job in self._failed_last(j for j in jobs if j.is_cancel_asked):
+            status = statuses.get(job.job_id)
+            if status is not None and status.state.is_ended:
+                continue
+            self.ledger.check_epoch()
+            try:
+                self.runner.stop(job.job_id)
+            except ClusterError:
+                self._note_failure(job)
+                return  # its own trouble: the states of all are followed all the same
 
     def _catch_up(self, job: Job, status: JobStatus) -> None:
         if status.state.is_ended and not self._keep_log(job):
@@ -157,14 +202,15 @@ class Dispatcher:
         if state is _S.RUNNING:
             # Ray's own start time is that of the submission, so the first sight counts.
             changes["started_at_s"] = (status.started_at_s if status else None) or now_s
-        if state in ENDED:
+        if state.is_ended:
             changes["ended_at_s"] = (status.ended_at_s if status else None) or now_s
-            self._unknown_since_s.pop(job.job_id, None)
-        if state is not _S.QUEUED:
-            self._failed_at_s.pop(job.job_id, None)
-            self._doubt(job.job_id, is_over=True)
         moved = job.model_copy(update=changes)
         self.ledger.save_job(moved, self._event(f"job_{state.value}", job, message))
+        # Only now: a note that failed changes nothing that is known.
+        self._failed_at_s.pop(job.job_id, None)
+        self._doubt(job.job_id, is_over=True)
+        if state.is_ended:
+            self._unknown_since_s.pop(job.job_id, None)
 
     def _event(self, kind: str, job: Job, message: str) -> Event:
         return Event(
@@ -175,29 +221,3 @@ class Dispatcher:
             message=message,
             facts={"name": job.spec.name} if job.spec.name else {},
         )
-
-
-def entrypoint_selector(job: Job, nodes: tuple[Node, ...]) -> Mapping[str, str]:
-    """Return where a job's driver may run.
-
-    Ray knows no fallback for drivers, so "home first" is decided here, once: at home if a node
-    there is large enough to hold the driver at all, or else in the cloud. A driver that asks
-    for nothing is left to Ray, which runs it on the head.
-    """
-    if job.spec.site != "any":
-        return {"site": job.spec.site}
-    need = {
-        name: amount
-        for name, amount in (
-            ("GPU", job.spec.gpus),
-            ("CPU", job.spec.cpus),
-            ("memory", job.spec.memory_bytes),
-        )
-        if amount
-    }
-    home = [n for n in nodes if not n.instance_id and n.status is not NodeStatus.DEAD]
-    if not need:
-        return {}
-    if any(fits(need, node.total) for node in home):
-        return {"site": "onprem"}
-    return {"site": "cloud"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.core.models import Job, JobSpec, JobState, Node, NodeStatus
-from hybrid.jobs.dispatch import entrypoint_selector
+from hybrid.core.errors import LedgerError
+from hybrid.core.models import Job, JobSpec, JobState
 from tests.world.quick import STEP_S, quick_params
 from tests.world.trace import Crash, Point
 from tests.world.world import World
@@ -256,41 +256,70 @@ def test_a_step_without_jobs_asks_nothing(world: World) -> None:
     assert not [p for p in world.tracer.points if p.who == "jobs"]
 
 
-# --- where a driver runs --------------------------------------------------------------------
+def test_a_cancelled_job_whose_start_could_not_be_noted_is_really_stopped(world: World) -> None:
+    """Ray took it and the ledger did not: it is `queued` here and runs there."""
+    world.may_fail = True
+    job = world.desk.submit(RUN)
+
+    def fail(point: Point) -> None:
+        if point.call == "save_job" and not point.is_after:
+            raise LedgerError("the disk is full")
+
+    world.tracer.hook = fail
+    world.step()
+    world.tracer.hook = None
+    assert (state(world, job), world.jobs.starts) == (S.QUEUED, {job.job_id: 1})
+    world.desk.cancel(job.job_id)
+
+    world.run(10)
+
+    assert state(world, job) is S.CANCELLED
+    assert world.jobs.states[job.job_id] is S.CANCELLED
 
 
-def make_node(gpus: float, *, instance_id: str = "", is_dead: bool = False) -> Node:
-    return Node(
-        node_id=f"n{gpus}{instance_id}",
-        instance_id=instance_id,
-        total={"GPU": gpus, "CPU": 8},
-        available={},
-        status=NodeStatus.DEAD if is_dead else NodeStatus.RUNNING,
-    )
+def test_one_job_that_cannot_be_stopped_does_not_freeze_the_others(world: World) -> None:
+    bad = [world.desk.submit(RUN, job_id=name) for name in ("bad-1", "bad-2")]
+    ended, other = world.desk.submit(RUN), world.desk.submit(RUN)
+    world.run(10)
+    world.jobs.unstoppable = {job.job_id for job in bad}
+    for job in (*bad, other):
+        world.desk.cancel(job.job_id)
+    world.jobs.states[ended.job_id] = S.SUCCEEDED
+    new = world.desk.submit(RUN)
+
+    world.run(20)
+
+    assert [state(world, job) for job in bad] == [S.RUNNING, S.RUNNING]
+    assert [state(world, job) for job in (ended, other, new)] == [
+        S.SUCCEEDED,
+        S.CANCELLED,
+        S.RUNNING,
+    ]
+    world.jobs.unstoppable = set()
+    world.run(10)
+    assert [state(world, job) for job in bad] == [S.CANCELLED, S.CANCELLED]
 
 
-HOME = make_node(4)
-RENTED = make_node(8, instance_id="i-1")
+def test_a_job_that_comes_while_the_hosts_join_is_not_bound_to_the_cloud(tmp_path: Path) -> None:
+    world = World(tmp_path, params=quick_params(), step_s=STEP_S)
+    for node in world.ray.nodes.values():
+        node.is_dead = not node.is_head
+    world.fleet.slow = set(world.fleet.shapes)
+    job = world.desk.submit(RUN.model_copy(update={"gpus": 4}))
+
+    world.run(2 * STEP_S)
+
+    assert not [n for n in world.ray.nodes.values() if n.host and not n.is_dead]
+    assert world.jobs.selectors[job.job_id] == {"site": "onprem"}
 
 
-@pytest.mark.parametrize(
-    ("spec", "nodes", "wanted"),
-    [
-        pytest.param(JobSpec(entrypoint="x", gpus=4), [HOME], "onprem", id="fits-at-home"),
-        pytest.param(JobSpec(entrypoint="x", gpus=8), [HOME], "cloud", id="too-large-for-home"),
-        pytest.param(JobSpec(entrypoint="x", gpus=8), [HOME, RENTED], "cloud", id="rented-fits"),
-        pytest.param(
-            JobSpec(entrypoint="x", gpus=4), [make_node(4, is_dead=True)], "cloud", id="home-dead"
-        ),
-        pytest.param(JobSpec(entrypoint="x", site="cloud"), [HOME], "cloud", id="asks-for-cloud"),
-        pytest.param(
-            JobSpec(entrypoint="x", gpus=8, site="onprem"), [HOME], "onprem", id="asks-for-home"
-        ),
-    ],
-)
-def test_a_driver_runs_at_home_if_a_node_there_can_hold_it(
-    spec: JobSpec, nodes: list[Node], wanted: str
-) -> None:
-    job = Job(job_id="j", spec=spec, state=S.QUEUED, created_at_s=0, state_at_s=0)
+def test_the_history_of_a_job_does_not_show_its_command(world: World) -> None:
+    """Events cannot be deleted, and commands hold secrets."""
+    spec = JobSpec(entrypoint="TOKEN=canary python a.py", name="mine", env={"KEY": "canary"})
+    job = world.desk.submit(spec)
+    world.run(10)
 
-    assert entrypoint_selector(job, tuple(nodes)) == {"site": wanted}
+    events = world.ledger.events(subject=job.job_id)
+
+    assert events[0].message == "mine"
+    assert not [event for event in events if "canary" in event.model_dump_json()]

@@ -92,6 +92,7 @@ class SimJobs:
         is_silent: Every call fails.
         broken_logs: Jobs whose output cannot be read.
         poisoned: Jobs whose submission always fails without a word.
+        unstoppable: Jobs whose stop always fails.
         answers_get_lost: Jobs start, and then the answer is lost.
         starts: How often each job was really started.
     """
@@ -105,6 +106,7 @@ class SimJobs:
     answers_get_lost: bool = False
     broken_logs: set[str] = field(default_factory=set)
     poisoned: set[str] = field(default_factory=set)
+    unstoppable: set[str] = field(default_factory=set)
 
     def submit(self, job_id: str, spec: JobSpec, *, selector: Mapping[str, str]) -> None:
         self._reach()
@@ -126,6 +128,8 @@ class SimJobs:
 
     def stop(self, job_id: str) -> None:
         self._reach()
+        if job_id in self.unstoppable:
+            raise ClusterError("internal server error")
         self.stops.append(job_id)
         if self.states.get(job_id) is JobState.RUNNING:
             self.states[job_id] = JobState.CANCELLED
