@@ -132,7 +132,13 @@ class Loop:
         for change in self.reconciler.reconcile():
             self._learn(change)
         self._note_nodes()
-        self.jobs.step(self.ray.view.nodes, is_ray_up=self.ray.source.is_up)
+        nodes = self.ray.view.nodes
+        self.jobs.step(
+            nodes,
+            is_ray_up=self.ray.source.is_up,
+            hosts=self.base.hosts(nodes),
+            has_clouds=bool(self.clouds.providers),
+        )
         if not self.is_ready and self.ray.source.is_up:
             self.is_ready = self.base.is_settled(self.ray.view.nodes)
             if self.is_ready:
