@@ -67,9 +67,9 @@ def reading_routes(service: Service) -> APIRouter:
         return answer(service.cost(since_s=since))
 
     @routes.get("/jobs", response_model=JobsView)
-    def jobs(limit: Limit = 200) -> Response:
-        """Jobs, newest first."""
-        return answer(service.jobs(limit=limit))
+    def jobs(*, limit: Limit = 200, live: bool = False) -> Response:
+        """Jobs, newest first; with `live` those that have not ended, oldest first."""
+        return answer(service.jobs(limit=limit, is_live_only=live))
 
     @routes.get("/jobs/{job_id}", response_model=Job)
     def job(job_id: str) -> Response:

@@ -123,11 +123,11 @@ class Client:
         """Return a job by its id; whether it exists shows with the first question."""
         return Job(self._http, job_id)
 
-    def jobs(self, limit: int = 200) -> views.JobsView:
-        """Return jobs, newest first."""
+    def jobs(self, limit: int = 200, live: bool = False) -> views.JobsView:  # noqa: FBT001, FBT002 - public API
+        """Return jobs, newest first; with `live` only those that have not ended, oldest first."""
         from hybrid.core import views
 
-        return _parsed(views.JobsView, self._http.get("jobs", {"limit": limit}))
+        return _parsed(views.JobsView, self._http.get("jobs", {"limit": limit, "live": live}))
 
     # --- reading ---------------------------------------------------------------------------
 

@@ -148,9 +148,10 @@ class Desk(Commands):
         """See `Service.config`."""
         return self.settings
 
-    def jobs(self, *, limit: int = 200) -> JobsView:
+    def jobs(self, *, limit: int = 200, is_live_only: bool = False) -> JobsView:
         """See `Service.jobs`."""
-        return JobsView(at_s=self.clock.now_s(), jobs=tuple(self.ledger.jobs(limit=limit)))
+        found = self.ledger.jobs(is_live_only=is_live_only, limit=limit)
+        return JobsView(at_s=self.clock.now_s(), jobs=tuple(found))
 
     # --- parts ----------------------------------------------------------------------------
 

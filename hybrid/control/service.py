@@ -49,8 +49,8 @@ class Service(Protocol):
         """Return estimated spend since an instant."""
         ...
 
-    def jobs(self, *, limit: int = 200) -> JobsView:
-        """Return jobs, newest first."""
+    def jobs(self, *, limit: int = 200, is_live_only: bool = False) -> JobsView:
+        """Return jobs, newest first; or those that have not ended, oldest first."""
         ...
 
     def job(self, job_id: str) -> Job:

@@ -103,7 +103,8 @@ class FakeService:
 
     def instances(self, *, limit: int = 1000) -> InstancesView:
         self._check()
-        return InstancesView(at_s=canned.NOW_S, instances=canned.instances()[:limit])
+        every = canned.instances()[0 if self.instance_count else 1 :]  # the second has ended
+        return InstancesView(at_s=canned.NOW_S, instances=every[:limit])
 
     def events(self, *, after_seq: int = 0, limit: int = 200, subject: str = "") -> EventsView:
         self._check()
@@ -124,9 +125,10 @@ class FakeService:
 
     # --- jobs ------------------------------------------------------------------------------
 
-    def jobs(self, *, limit: int = 200) -> JobsView:
+    def jobs(self, *, limit: int = 200, is_live_only: bool = False) -> JobsView:
         self._check()
-        newest = sorted(self._jobs.values(), key=lambda job: -job.created_at_s)
+        found = [job for job in self._jobs.values() if not (is_live_only and job.state.is_ended)]
+        newest = sorted(found, key=lambda job: -job.created_at_s)
         return JobsView(at_s=canned.NOW_S, jobs=tuple(newest[:limit]))
 
     def job(self, job_id: str) -> Job:
