@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hybrid.cli import controller, remains, words
+from hybrid.cli import closing, controller, words
 from hybrid.cli.version import installed
 from hybrid.client import discover
 from hybrid.core.errors import HybridError
@@ -131,7 +131,7 @@ def _controller(record: discover.Record | None, settings: Settings | None, clust
         which = cluster or (settings.name if settings is not None else "")
         return Check(name, "skip", f"cluster {which} is not running" if which else "not looked at")
     if not record.is_alive:
-        left = words.count(len(remains.report(record.state_dir)), "thing")
+        left = words.count(len(closing.of_folder(record.state_dir).left()), "thing")
         found = f"it died (pid {record.pid}); {left} of it left here"
         return Check(name, "fail", found, "`hybrid up` goes on, `hybrid down` cleans up")
     health = controller.health(record.url)

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hybrid.cli import output, words
-from hybrid.cli.config import File
+from hybrid.cli import output
 from hybrid.cli.exits import ExitCode, StopError
-from hybrid.cli.options import Cluster, Yes, chosen, duration_option, seconds
+from hybrid.cli.options import Cluster, Yes, agree, chosen, duration_option, seconds
 
 if TYPE_CHECKING:
     from hybrid.cli.closing import Target
-    from hybrid.client import Client
     from hybrid.client.discover import Record
-    from hybrid.core.views import StatusView
 
 _CLOSE_S = 600.0
+
+WhoseFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="Whose cluster; default: HYBRID_CLUSTER, HYBRID_CONFIG, ./hybrid.yaml, or the one "
+        "that runs.",
+        show_default=False,
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +36,7 @@ def register(app: typer.Typer) -> None:
 
 def down(
     context: typer.Context,
-    file: File = None,
+    file: WhoseFile = None,
     yes: Yes = False,
     drain: Annotated[
         str, duration_option("--drain", help="Let running work go on for this long.", default="0s")
@@ -39,9 +47,18 @@ def down(
     _cluster: Cluster = "",
 ) -> None:
     """Close a cluster: return everything rented, stop all nodes. Twice is fine."""
-    from hybrid.cli import closing
+    from hybrid.cli import closing, config, faraway
 
-    target = closing.find(file, chosen(context))
+    drain_s = seconds(drain) or 0.0
+    given_s = seconds(timeout)
+    timeout_s = (_CLOSE_S if given_s is None else given_s) + drain_s
+    settings = config.load(file) if file is not None else None
+    if settings is not None:
+        agree(context, settings)
+    elif not chosen(context) and (url := faraway.address()):
+        faraway.close(url, drain_s, timeout_s, is_yes=yes)
+        return
+    target = closing.find(settings, chosen(context))
     if target is None:
         output.lines(["No hybrid cluster is running, and nothing is left of one."])
         return
@@ -50,8 +67,6 @@ def down(
     if target.is_clean():
         output.lines([f"Cluster {target.name} is not running, and nothing of it is left."])
         return
-    drain_s = seconds(drain) or 0.0
-    timeout_s = (seconds(timeout) or _CLOSE_S) + drain_s
     try:
         if target.record is not None:
             is_gone = _close_running(target.record, drain_s, timeout_s, is_yes=yes)
@@ -65,51 +80,16 @@ def down(
 
 def _close_running(record: Record, drain_s: float, timeout_s: float, *, is_yes: bool) -> bool:
     """Ask the controller to close, and follow it. Returns whether it has ended."""
-    from hybrid.cli import controller
-    from hybrid.cli.asking import confirm
+    from hybrid.cli import controller, ending
     from hybrid.cli.progress import Progress
     from hybrid.client import Client
 
     with Client(cluster=str(record.state_dir)) as client:
-        view = client.status()
-        if view.controller.state != "closing":
-            output.lines([f"Closing cluster {record.cluster} ends:"])
-            output.lines([f"  {words.safe(line)}" for line in _doomed(client, view)])
-            until = f" after {words.duration(drain_s)}" if drain_s else " at once"
-            confirm(f"End this{until} and stop all nodes?", is_yes=is_yes)
-        _ask_to_close(client, drain_s)
+        ending.ask(client, drain_s, is_yes=is_yes)
     with Progress(f"Closing {record.cluster}") as progress:
         return controller.wait_until_gone(
             record.pid, record.url, show=progress.show, timeout_s=timeout_s
         )
-
-
-def _ask_to_close(client: Client, drain_s: float) -> None:
-    """Ask; a lost answer is no matter, since the controller's end is watched anyway."""
-    from hybrid.client import NoClusterError
-    from hybrid.client.errors import UnhealthyError, UnreachableError
-
-    try:
-        output.say(words.safe(client.down(drain_s).message))
-    except UnhealthyError:  # it answered, and it was a no
-        raise
-    except (UnreachableError, NoClusterError) as error:
-        output.say(f"No answer to that ({words.safe(str(error))}).")
-
-
-def _doomed(client: Client, view: StatusView) -> list[str]:
-    """Return a line for each thing that closing ends and somebody may miss."""
-    busy = [
-        f"job {job.job_id} ({job.spec.name or job.spec.entrypoint}), {job.state.value}"
-        for job in client.jobs().jobs
-        if not job.state.is_ended
-    ]
-    rented = [
-        f"instance {item.instance_id} ({item.instance_type}), {words.rate(item.usd_per_hour)}"
-        for item in view.instances
-        if item.ended_at_s is None
-    ]
-    return [*busy, *rented] or ["no job, and nothing is rented"]
 
 
 def _close_dead(target: Target, timeout_s: float, *, is_yes: bool) -> bool:
@@ -128,6 +108,8 @@ def _close_dead(target: Target, timeout_s: float, *, is_yes: bool) -> bool:
             "run `hybrid down FILE` with its file",
             ExitCode.USAGE,
         )
+    if target.ledger_problem:
+        raise StopError(target.ledger_problem, ExitCode.USAGE)
     confirm("Start a controller that ends and returns all of it?", is_yes=is_yes)
     started = controller.start(target.config, target.state_dir, is_closing=True)
     with Progress(f"Closing {target.name}") as progress:
@@ -162,4 +144,5 @@ def _conclude(target: Target, *, is_gone: bool) -> None:
     if left:
         lines = "\n".join([*left, f"See {log}, and run `hybrid down` again."])
         raise StopError(f"cluster {target.name} was not closed; this is left:\n{lines}")
+    remains.forget_ledger(target.state_dir)
     output.lines([f"Cluster {target.name} is closed: nothing is rented, no node is left."])

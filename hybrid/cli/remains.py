@@ -9,6 +9,7 @@ from pathlib import Path
 from hybrid.client import discover
 
 _CONFIG_NAME = "last_config"
+_LEDGER_NAME = "last_ledger"
 
 
 def report(state_dir: Path, *, ledger_url: str | None = None) -> list[str]:
@@ -31,19 +32,41 @@ def is_crashed(state_dir: Path) -> bool:
     return record is not None and not record.is_alive
 
 
-def remember_config(state_dir: Path, config: Path) -> None:
-    """Note with which configuration a cluster was started, for a later `down`."""
+def remember(state_dir: Path, config: Path, ledger: str) -> None:
+    """Note with what a cluster was started, for a later `down`.
+
+    Args:
+        state_dir: The cluster's state folder.
+        config: Its configuration.
+        ledger: Where its ledger is, without a password; `""` for the state folder.
+    """
     with suppress(OSError):  # `hybrid down FILE` works without it
         (state_dir / _CONFIG_NAME).write_text(f"{config}\n")
+        (state_dir / _LEDGER_NAME).write_text(f"{ledger}\n")
+
+
+def forget_ledger(state_dir: Path) -> None:
+    """Note that nothing of a ledger elsewhere is ours any more: it was looked at."""
+    with suppress(OSError):
+        (state_dir / _LEDGER_NAME).unlink(missing_ok=True)
 
 
 def last_config(state_dir: Path) -> Path | None:
     """Return the configuration a cluster was last started with, when it was noted."""
+    text = _noted(state_dir / _CONFIG_NAME)
+    return Path(text) if text else None
+
+
+def last_ledger(state_dir: Path) -> str | None:
+    """Return where a cluster's ledger was at its last start; `None` when it was not noted."""
+    return _noted(state_dir / _LEDGER_NAME)
+
+
+def _noted(path: Path) -> str | None:
     try:
-        text = (state_dir / _CONFIG_NAME).read_text().strip()
+        return path.read_text().strip()
     except (OSError, ValueError):
         return None
-    return Path(text) if text else None
 
 
 def _node_folders(state_dir: Path) -> Iterator[Path]:
@@ -94,13 +117,15 @@ def _rented(state_dir: Path, ledger_url: str | None) -> list[str] | None:
     """Return what the ledger holds as rented; `None` when that cannot be known here."""
     from hybrid.core.errors import HybridError
 
-    path = state_dir / "ledger.db"
-    if ledger_url is None and not path.exists():
+    if ledger_url is None and not (state_dir / "ledger.db").exists():
         return []
     from hybrid.adapters.ledger import open_ledger, sqlite_url
 
+    url = ledger_url or sqlite_url(state_dir / "ledger.db")
+    if _is_missing_file(url):  # opening it would make it
+        return []
     try:
-        ledger = open_ledger(ledger_url or sqlite_url(path))
+        ledger = open_ledger(url)
     except HybridError:
         return None
     try:
@@ -112,3 +137,16 @@ def _rented(state_dir: Path, ledger_url: str | None) -> list[str] | None:
         return None
     finally:
         ledger.close()
+
+
+def _is_missing_file(url: str) -> bool:
+    """Return whether a ledger is a file of this machine that was never made."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        return False
+    is_file = parsed.get_backend_name() == "sqlite"
+    return is_file and not Path(parsed.database or "/").exists()

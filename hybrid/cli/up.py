@@ -13,9 +13,10 @@ import typer
 from hybrid.cli import output
 from hybrid.cli.config import File
 from hybrid.cli.exits import ExitCode, StopError
-from hybrid.cli.options import Cluster, Yes, chosen, duration_option, seconds
+from hybrid.cli.options import Cluster, Yes, agree, duration_option, seconds
 
 if TYPE_CHECKING:
+    from hybrid.cli.closing import Target
     from hybrid.cli.controller import Started
     from hybrid.client.discover import Record
     from hybrid.settings import Settings
@@ -43,13 +44,13 @@ def up(
     """Start a cluster from FILE, or reconcile the one that runs."""
     from hybrid.adapters.clock import SystemClock
     from hybrid.app import offline
-    from hybrid.cli import config, controller, remains, up_plan
+    from hybrid.cli import closing, config, controller, remains, up_plan
     from hybrid.cli.asking import confirm
     from hybrid.client import discover
 
     settings = config.load(file)
     state_dir = settings.state_path
-    _check_name(context, settings)
+    agree(context, settings)
     running = discover.read_record(state_dir)
     if running is not None and running.is_alive:
         _join_running(running, settings, timeout_s=seconds(timeout) or 0.0)
@@ -57,9 +58,10 @@ def up(
     output.show(*up_plan.plan_page(settings, offline.checked(settings, SystemClock())))
     if up_plan.may_rent(settings):
         confirm("Start it?", is_yes=yes)
+    _check_ledger(closing.of_settings(settings))
     controller.make_folder(state_dir)
     is_fresh = not (remains.is_crashed(state_dir) or remains.live_nodes(state_dir))
-    remains.remember_config(state_dir, _file_of(settings))
+    remains.remember(state_dir, _file_of(settings), closing.ledger_of(settings))
     _link(settings)
     if foreground:
         _become(_file_of(settings), state_dir)
@@ -72,14 +74,16 @@ def up(
     _announce(record)
 
 
-def _check_name(context: typer.Context, settings: Settings) -> None:
-    name = chosen(context)
-    if name and name != settings.name:
-        raise StopError(
-            f"--cluster {name} and `name: {settings.name}` in {settings.source} differ; "
-            "drop one of them",
-            ExitCode.USAGE,
-        )
+def _check_ledger(target: Target) -> None:
+    """Refuse to start with another ledger while the last one may hold rented instances.
+
+    The new one would know nothing of them, and nobody would return them.
+    """
+    if not target.ledger_problem:
+        return
+    rented = [line for line in target.left() if not line.startswith("node ")]
+    if rented:
+        raise StopError("\n".join([target.ledger_problem, *rented]), ExitCode.USAGE)
 
 
 def _file_of(settings: Settings) -> Path:
@@ -149,17 +153,17 @@ def _take_back(started: Started, settings: Settings, *, is_fresh: bool) -> None:
 
     What ran before (`is_fresh` is false) is not ended: only its new controller is.
     """
-    from hybrid.cli import remains
+    from hybrid.cli import closing
 
     output.say("\nInterrupted: ending what was started. Ctrl-C again leaves it as it is.")
     try:
         is_gone = _end(started, settings.name)
-        if is_gone and is_fresh and remains.report(started.state_dir):
+        if is_gone and is_fresh and closing.of_settings(settings).left():
             # it died so early that it could not take back its own beginnings
             is_gone = _close(started, settings)
     except KeyboardInterrupt:
         is_gone = started.process.poll() is not None
-    left = remains.report(started.state_dir)
+    left = closing.of_settings(settings).left()
     if not is_gone:
         left.insert(0, f"the controller: process {started.process.pid}, log {started.log_path}")
     if left:

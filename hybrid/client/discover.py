@@ -17,6 +17,10 @@ ENVIRONMENT: Mapping[str, str] = os.environ  # noqa: TID251
 RECORD_NAME = "controller.json"
 LOG_NAME = "controller.log"
 TOKEN_NAME = "api_token"  # noqa: S105 - a file name
+_MARKS = frozenset(
+    (RECORD_NAME, LOG_NAME, TOKEN_NAME, "controller.lock", "ledger.db", "nodes", "providers")
+)
+"""What tells a state folder from any other; a controller leaves some of it behind."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +55,45 @@ class Endpoint:
 
 def home(env: Mapping[str, str] = ENVIRONMENT) -> Path:
     """Return the folder of all state folders."""
-    return Path(env.get("HYBRID_HOME") or "~/.hybrid").expanduser()
+    return Path(env.get("HYBRID_HOME") or "~/.hybrid").expanduser().absolute()
 
 
 def state_dir_of(cluster: str, env: Mapping[str, str] = ENVIRONMENT) -> Path:
     """Return a cluster's state folder; a name with a slash is the folder itself."""
     if "/" in cluster:
-        return Path(cluster).expanduser()
+        return Path(cluster).expanduser().absolute()
     return home(env) / cluster
+
+
+def is_state_dir(path: Path) -> bool:
+    """Return whether a cluster was ever started with this folder.
+
+    Raises:
+        ConfigError: It cannot be looked into.
+    """
+    return not _MARKS.isdisjoint(entry.name for entry in _entries(path))
+
+
+def state_dirs(env: Mapping[str, str] = ENVIRONMENT) -> Sequence[Path]:
+    """Return the state folders of all clusters of this user, by name.
+
+    Raises:
+        ConfigError: Their folder, or one of them, cannot be looked into.
+    """
+    return [folder for folder in _entries(home(env)) if is_state_dir(folder)]
+
+
+def _entries(folder: Path) -> Sequence[Path]:
+    """Return what is in a folder, by name; nothing when it is not one."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        raise ConfigError(
+            f"{folder} cannot be looked into ({error.strerror}); run this as the user whose "
+            "clusters are there, or set HYBRID_HOME to a folder of yours"
+        ) from error
 
 
 def read_record(state_dir: Path) -> Record | None:
@@ -81,11 +116,7 @@ def read_record(state_dir: Path) -> Record | None:
 
 def records(env: Mapping[str, str] = ENVIRONMENT) -> Sequence[Record]:
     """Return the records of all clusters of this user, by name."""
-    try:
-        folders = sorted(entry for entry in home(env).iterdir() if entry.is_dir())
-    except OSError:
-        return ()
-    return [record for folder in folders if (record := read_record(folder)) is not None]
+    return [record for folder in state_dirs(env) if (record := read_record(folder)) is not None]
 
 
 def find(
@@ -136,6 +167,17 @@ def choose(cluster: str = "", *, env: Mapping[str, str] = ENVIRONMENT) -> Record
     return running[0]
 
 
+def url_of(address: str) -> str:
+    """Return the URL that an address, such as `HYBRID_ADDRESS`, means."""
+    return (address if "://" in address else f"http://{address}").rstrip("/")
+
+
+def record_at(address: str, env: Mapping[str, str] = ENVIRONMENT) -> Record | None:
+    """Return the running cluster of this user at an address, or `None` if it is not one."""
+    url = url_of(address)
+    return next((found for found in records(env) if found.is_alive and found.url == url), None)
+
+
 def is_alive(pid: int) -> bool:
     """Return whether a process exists and is not a zombie."""
     if pid <= 0:
@@ -181,12 +223,12 @@ def _nothing_runs(known: Sequence[Record]) -> str:
 
 
 def _at_address(address: str, token: str, env: Mapping[str, str]) -> Endpoint:
-    url = (address if "://" in address else f"http://{address}").rstrip("/")
+    url = url_of(address)
     if token:
         return Endpoint(url=url, token=token)
-    for record in records(env):
-        if record.is_alive and record.url == url:
-            return _of_record(record, "")
+    record = record_at(address, env)
+    if record is not None:
+        return _of_record(record, "")
     raise ConfigError(
         f"the address {url} was given without a token; set HYBRID_TOKEN to the content of "
         "the file api_token in that cluster's state folder"

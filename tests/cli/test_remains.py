@@ -79,7 +79,7 @@ def test_down_does_not_believe_in_an_end_while_the_ledger_holds_an_instance(
     instance_id = rent(home / "lab" / "ledger.db")
     (tmp_path / "lab.yaml").write_text("name: lab\n")
     if is_known:
-        remains.remember_config(home / "lab", tmp_path / "lab.yaml")
+        remains.remember(home / "lab", tmp_path / "lab.yaml", "")
 
     shown = start("down")
 
