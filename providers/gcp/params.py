@@ -183,7 +183,7 @@ class Params(Machine):
         endpoint_url: Another address of the API: an emulator's, or a private one.
         launch_wait: How long a launch waits for Google to say whether there is a machine. Some
             refusals come that fast, machines do not: what takes longer is looked for in the next
-            tick, and the controller waits for each launch in turn.
+            tick, and a tick waits for its slowest launch.
         call_timeout: How long one call may take.
         list_lag: Longest time a new instance may be missing from Google's list.
     """
