@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from hybrid.adapters.ray import RayJobs
+from hybrid.adapters.text_files import GrowingFile, end_of, pieces_of
 from hybrid.core.errors import JobError
-from hybrid.core.ports import Clock
+from hybrid.core.ports import Clock, LogEnd
 
 _POLL_S = 0.3
 
@@ -35,20 +37,36 @@ class LocalJobs(RayJobs):
         self._ray_dir = ray_dir
         self._clock = clock
 
-    def logs(self, job_id: str) -> str:
+    def logs(self, job_id: str) -> Iterator[str]:
         """See `JobRunner.logs`."""
-        return "".join(self._read(path) for path in self._files(job_id)) or super().logs(job_id)
+        is_empty = True
+        for path in self._files(job_id):
+            for piece in pieces_of(path):
+                is_empty = False
+                yield piece
+        if is_empty:
+            yield from super().logs(job_id)
+
+    def log_end(self, job_id: str, *, limit_bytes: int) -> LogEnd:
+        """See `JobRunner.log_end`."""
+        end = end_of(self._files(job_id), limit_bytes)
+        return end if end.text else super().log_end(job_id, limit_bytes=limit_bytes)
 
     def follow_logs(self, job_id: str) -> Iterator[str]:
         """See `JobRunner.follow_logs`."""
-        read_bytes: dict[Path, int] = {}
+        files: dict[Path, GrowingFile] = {}
         while True:
             # The state before the files: what is written later belongs to a job that runs.
             is_ended = self._is_ended(job_id)
+            is_silent = True
             for path in self._files(job_id):
-                yield self._fresh(path, read_bytes, is_last=is_ended)
+                for piece in files.setdefault(path, GrowingFile(path)).fresh(is_last=is_ended):
+                    is_silent = False
+                    yield piece
             if is_ended:
                 return
+            if is_silent:
+                yield ""  # lets a reader that has gone away end this
             self._clock.sleep(_POLL_S)
 
     def _is_ended(self, job_id: str) -> bool:
@@ -58,28 +76,22 @@ class LocalJobs(RayJobs):
         return status.state.is_ended
 
     def _files(self, job_id: str) -> list[Path]:
-        """Return the job's log files: the head's first, where Ray notes what it prepares."""
+        """Return where the job's log may be: the head's first, where Ray notes what it prepares.
+
+        Nodes come and go meanwhile, with their folders.
+        """
         name = f"job-driver-{job_id}.log"
-        found = self._ray_dir.glob(f"*/session_*/logs/{name}")
-        files = [p for p in found if not p.parent.parent.is_symlink()]
-        return sorted(files, key=lambda p: (p.parts[len(self._ray_dir.parts)] != "head", str(p)))
+        return [
+            Path(session) / "logs" / name
+            for node in sorted(_folders(self._ray_dir), key=lambda n: (n.name != "head", n.name))
+            for session in sorted(s.path for s in _folders(node) if s.name.startswith("session_"))
+        ]
 
-    @staticmethod
-    def _read(path: Path) -> str:
-        try:
-            return path.read_bytes().decode(errors="replace")
-        except OSError:
-            return ""  # its node has just left
 
-    @staticmethod
-    def _fresh(path: Path, read_bytes: dict[Path, int], *, is_last: bool) -> str:
-        try:
-            with path.open("rb") as file:
-                file.seek(read_bytes.get(path, 0))
-                content = file.read()
-        except OSError:
-            return ""
-        # Whole lines only, so that no character is cut in two, until the job has ended.
-        end = len(content) if is_last else content.rfind(b"\n") + 1
-        read_bytes[path] = read_bytes.get(path, 0) + end
-        return content[:end].decode(errors="replace")
+def _folders(path: os.PathLike[str]) -> list[os.DirEntry[str]]:
+    """Return the folders in a folder, links left out; none when it is gone."""
+    try:
+        with os.scandir(path) as entries:
+            return [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []

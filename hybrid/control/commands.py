@@ -118,7 +118,7 @@ class Commands:
             if is_following:
                 yield from self.runner.follow_logs(job_id)
             else:
-                yield self.runner.logs(job_id)
+                yield from self.runner.logs(job_id)
         except JobError as error:
             job = self.job(job_id)
             if not job.state.is_ended:

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import Event, Job, JobState, Node
 from hybrid.core.policy.plan import Host
-from hybrid.core.ports import Clock, JobLogs, JobRunner, JobStatus, Ledger, Packages
+from hybrid.core.ports import (
+    KEPT_LOG_BYTES,
+    Clock,
+    JobLogs,
+    JobRunner,
+    JobStatus,
+    Ledger,
+    Packages,
+)
 from hybrid.jobs.placing import Absences, entrypoint_selector
 
 _S = JobState
@@ -175,7 +183,8 @@ class Dispatcher:
         Output that cannot be read is waited for, but not for ever: its node may be dead.
         """
         try:
-            self.logs.put(job.job_id, self.runner.logs(job.job_id))
+            end = self.runner.log_end(job.job_id, limit_bytes=KEPT_LOG_BYTES)
+            self.logs.put(job.job_id, end)
         except JobError:
             return True  # it never wrote anything
         except ClusterError:

@@ -15,6 +15,7 @@ from hybrid.adapters.job_logs import JobLogFolder
 from hybrid.adapters.packages import PackageFolder
 from hybrid.adapters.state import AlreadyRunningError, StateFolder
 from hybrid.core.errors import ConfigError, HybridError, JobError
+from hybrid.core.ports import LogEnd
 
 
 def test_a_second_controller_is_refused_with_the_first_ones_pid(tmp_path: Path) -> None:
@@ -113,11 +114,53 @@ def test_a_package_without_room_says_where(tmp_path: Path) -> None:
 
 def test_kept_logs_are_cut_at_the_front(tmp_path: Path) -> None:
     logs = JobLogFolder(tmp_path / "logs")
-    logs.put("j-1", "start" + "x" * (8 * 2**20) + "end")
+    logs.put("j-1", LogEnd(text="the end", skipped_bytes=8))
+    logs.put("j-2", LogEnd(text="all of it"))
 
-    kept = logs.get("j-1")
+    assert logs.get("j-1") == "[the first 8 bytes are not kept]\nthe end"
+    assert logs.get("j-2") == "all of it"
+    assert logs.get("j-3") is None
 
-    assert kept is not None
-    assert kept.startswith("[the first 8 bytes are not kept]\n")
-    assert kept.endswith("end")
-    assert logs.get("j-2") is None
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_the_logs_of_the_jobs_that_ended_first_make_room(
+    tmp_path: Path, is_restarted: bool
+) -> None:
+    def make() -> JobLogFolder:
+        return JobLogFolder(tmp_path / "logs", kept_bytes=30_000)
+
+    logs = make()
+    for at_s, number in enumerate((3, 1, 2)):
+        logs.put(f"j-{number}", LogEnd(text="x" * 10_000))
+        os.utime(tmp_path / "logs" / f"j-{number}.log", (at_s, at_s))
+    if is_restarted:
+        logs = make()
+
+    logs.put("j-4", LogEnd(text="y" * 8_000))
+
+    assert [n for n in range(1, 5) if logs.get(f"j-{n}") is not None] == [1, 2, 4]
+    sizes = [path.stat().st_size for path in (tmp_path / "logs").glob("j-*.log")]
+    assert sum(sizes) <= 30_000
+
+
+def test_the_draft_of_a_log_that_a_crash_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".j-1.log.1").write_text("half")
+
+    JobLogFolder(tmp_path).put("j-2", LogEnd(text="x"))
+
+    assert [path.name for path in tmp_path.iterdir()] == ["j-2.log"]
+
+
+def test_one_log_that_is_larger_than_all_may_be_is_kept_alone(tmp_path: Path) -> None:
+    logs = JobLogFolder(tmp_path, kept_bytes=5_000)
+    logs.put("j-1", LogEnd(text="one"))
+
+    logs.put("j-2", LogEnd(text="x" * 6_000))
+
+    assert (logs.get("j-1"), logs.get("j-2")) == (None, "x" * 6_000)
+
+
+def test_a_log_that_cannot_be_kept_raises_nothing(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("a file where the folder should be")
+
+    JobLogFolder(tmp_path / "logs").put("j-1", LogEnd(text="x"))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 from hybrid.adapters.local_jobs import LocalJobs
+from hybrid.adapters.text_files import PIECE_BYTES
 from hybrid.core.models import JobState
-from hybrid.core.ports import JobStatus
+from hybrid.core.ports import JobStatus, LogEnd
 from tests.world.clock import VirtualClock
 
 
@@ -38,7 +43,79 @@ def test_a_log_is_the_heads_part_and_then_the_drivers(tmp_path: Path) -> None:
     log_file(tmp_path, "head").write_text("prepared\n")
     log_file(tmp_path, "abc").write_text("worked\n")
 
-    assert make_jobs(tmp_path).logs("j-1") == "prepared\nworked\n"
+    assert "".join(make_jobs(tmp_path).logs("j-1")) == "prepared\nworked\n"
+
+
+def test_the_end_of_a_log_is_read_by_seeking(tmp_path: Path) -> None:
+    """A log has no limit, the memory has: the file below holds 1 TiB of nothing."""
+    log_file(tmp_path, "head").write_text("prepared\n")
+    path = log_file(tmp_path, "abc")
+    with path.open("wb") as file:
+        file.truncate(2**40)
+        file.seek(0, 2)
+        file.write(b"failed\n")
+
+    end = make_jobs(tmp_path).log_end("j-1", limit_bytes=9)
+
+    assert end == LogEnd(text="\0\0failed\n", skipped_bytes=len("prepared\n") + 2**40 - 2)
+
+
+def test_the_end_of_a_short_log_is_all_of_it(tmp_path: Path) -> None:
+    log_file(tmp_path, "head").write_text("prepared\n")
+    log_file(tmp_path, "abc").write_text("worked\n")
+    jobs = make_jobs(tmp_path)
+
+    assert jobs.log_end("j-1", limit_bytes=100) == LogEnd(text="prepared\nworked\n")
+    assert jobs.log_end("j-1", limit_bytes=10).text == "ed\nworked\n"
+
+
+def test_a_large_log_comes_in_pieces(tmp_path: Path) -> None:
+    text = "ü€😀 and a line\n" * 50_000
+    log_file(tmp_path, "abc").write_text(text)
+
+    pieces = list(make_jobs(tmp_path).logs("j-1"))
+    followed = list(make_jobs(tmp_path, JobState.SUCCEEDED).follow_logs("j-1"))
+
+    assert "".join(pieces) == "".join(followed) == text
+    assert max(len(piece.encode()) for piece in (*pieces, *followed)) <= PIECE_BYTES + 4
+
+
+@pytest.mark.parametrize("start", ["", "a", "ab", "abc"])
+def test_a_very_long_line_is_followed_without_cutting_a_character(
+    tmp_path: Path, start: str
+) -> None:
+    text = start + "😀ü€" * 100_000
+    log_file(tmp_path, "abc").write_text(text)
+    follow = make_jobs(tmp_path, JobState.RUNNING, JobState.SUCCEEDED).follow_logs("j-1")
+
+    assert "".join(follow) == text
+
+
+def test_a_silent_log_still_lets_its_reader_go(tmp_path: Path) -> None:
+    follow = make_jobs(tmp_path, JobState.RUNNING, JobState.RUNNING).follow_logs("j-1")
+
+    assert next(follow) == next(follow) == ""
+
+
+def test_nodes_may_leave_while_their_logs_are_looked_for(tmp_path: Path) -> None:
+    """Folders vanish between the list of them and the look into them."""
+    log_file(tmp_path, "stays").write_text("worked\n")
+    jobs = make_jobs(tmp_path)
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            log_file(tmp_path, "goes").write_text("")
+            shutil.rmtree(tmp_path / "goes")
+
+    node = threading.Thread(target=come_and_go)
+    node.start()
+    try:
+        for _ in range(2_000):
+            assert jobs.log_end("j-1", limit_bytes=100).text == "worked\n"
+    finally:
+        is_over.set()
+        node.join()
 
 
 def test_following_gives_each_byte_once_and_the_unfinished_last_line(tmp_path: Path) -> None:

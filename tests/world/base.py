@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hybrid.core.errors import ClusterError, FleetError, JobError
 from hybrid.core.models import JobSpec, JobState
-from hybrid.core.ports import HostState, HostStatus, JobStatus
+from hybrid.core.ports import HostState, HostStatus, JobStatus, LogEnd
 from tests.world.ray import SimRay
 
 
@@ -134,16 +134,20 @@ class SimJobs:
         if self.states.get(job_id) is JobState.RUNNING:
             self.states[job_id] = JobState.CANCELLED
 
-    def logs(self, job_id: str) -> str:
+    def logs(self, job_id: str) -> Iterator[str]:
         self._reach()
         if job_id in self.broken_logs:
             raise ClusterError("the node does not answer")
         if job_id not in self.states:
             raise JobError(f"Ray does not know job {job_id}")
-        return f"output of {job_id}\n"
+        yield f"output of {job_id}\n"
+
+    def log_end(self, job_id: str, *, limit_bytes: int) -> LogEnd:
+        text = "".join(self.logs(job_id))
+        return LogEnd(text=text[-limit_bytes:], skipped_bytes=max(0, len(text) - limit_bytes))
 
     def follow_logs(self, job_id: str) -> Iterator[str]:
-        yield self.logs(job_id)
+        yield from self.logs(job_id)
 
     def upload(self, name: str, content: bytes) -> None:
         self._reach()
@@ -181,8 +185,8 @@ class SimJobLogs:
 
     kept: dict[str, str] = field(default_factory=dict)
 
-    def put(self, job_id: str, text: str) -> None:
-        self.kept[job_id] = text
+    def put(self, job_id: str, end: LogEnd) -> None:
+        self.kept[job_id] = end.text
 
     def get(self, job_id: str) -> str | None:
         return self.kept.get(job_id)

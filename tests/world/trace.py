@@ -23,6 +23,7 @@ READS = frozenset(
         "jobs",
         "list_instances",
         "live_instances",
+        "log_end",
         "logs",
         "mode",
         "offers",

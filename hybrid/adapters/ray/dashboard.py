@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hybrid.core.errors import ClusterError
@@ -31,13 +33,31 @@ class Dashboard:
         Raises:
             ClusterError: No answer, or our token was refused.
         """
+        with self._translated(f"{method} {path}"):
+            response = self._http.request(method, path, **options)
+            self._check_token(response)
+            return response
+
+    @contextmanager
+    def stream(self, path: str) -> Iterator[Any]:
+        """Hand out the `httpx.Response` of a GET whose body is read inside the block.
+
+        Raises:
+            ClusterError: No answer, it broke, or our token was refused.
+        """
+        with self._translated(f"GET {path}"), self._http.stream("GET", path) as response:
+            self._check_token(response)
+            yield response
+
+    @contextmanager
+    def _translated(self, request: str) -> Iterator[None]:
         import httpx
 
         try:
-            response = self._http.request(method, path, **options)
+            yield
         except httpx.TimeoutException as err:
             raise ClusterError(
-                f"Ray's dashboard at {self.url} did not answer {method} {path} in time; check "
+                f"Ray's dashboard at {self.url} did not answer {request} in time; check "
                 "that the head is up and how loaded it is"
             ) from err
         except httpx.HTTPError as err:
@@ -45,12 +65,13 @@ class Dashboard:
                 f"Ray's dashboard at {self.url} cannot be reached ({err}); check that the head "
                 "runs with its dashboard, and that this port is open from here"
             ) from err
+
+    def _check_token(self, response: Any) -> None:
         if response.status_code in (401, 403):
             raise ClusterError(
                 f"Ray's dashboard at {self.url} refused our token: the head was started with "
                 "another one; restart the head, or the controller, with the same token"
             )
-        return response
 
     def json(self, response: Any, what: str) -> Any:
         """Return the decoded body of a good answer.

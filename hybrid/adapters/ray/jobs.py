@@ -6,16 +6,18 @@ Ray's own `JobSubmissionClient` is not used: importing it costs half a second an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hybrid.adapters.clock import SystemClock
 from hybrid.adapters.ray.dashboard import Dashboard, reason_of
 from hybrid.adapters.ray.gcs import Gcs
+from hybrid.adapters.ray.logbody import log_text
 from hybrid.adapters.ray.tail import tail
+from hybrid.adapters.text_files import end_of_pieces
 from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import JobSpec, JobState
-from hybrid.core.ports import Clock, JobStatus
+from hybrid.core.ports import Clock, JobStatus, LogEnd
 
 _STATES: Mapping[str, JobState] = {
     "PENDING": JobState.SUBMITTED,
@@ -103,17 +105,31 @@ class RayJobs:
         if response.status_code not in (200, 404):
             raise self._dashboard.error(response, f"stop job {job_id}")
 
-    def logs(self, job_id: str) -> str:
+    def logs(self, job_id: str) -> Iterator[str]:
         """See `JobRunner.logs`."""
         _check_known(job_id, is_known=_ID.fullmatch(job_id) is not None)
-        response = self._dashboard.call("GET", f"/api/jobs/{job_id}/logs")
-        _check_known(job_id, is_known=response.status_code != 404)
-        if response.status_code == 500 and "Cannot connect to host" in response.text:
-            raise JobError(
-                f"the log of job {job_id} is gone: it was on the node that ran the driver, and "
-                "that node has left; write results to shared storage"
-            )
-        return str(self._dashboard.json(response, f"read the log of job {job_id}")["logs"])
+        with self._dashboard.stream(f"/api/jobs/{job_id}/logs") as response:
+            if response.status_code != 200:
+                response.read()
+            _check_known(job_id, is_known=response.status_code != 404)
+            if response.status_code == 500 and "Cannot connect to host" in response.text:
+                raise JobError(
+                    f"the log of job {job_id} is gone: it was on the node that ran the driver, "
+                    "and that node has left; write results to shared storage"
+                )
+            if response.status_code != 200:
+                raise self._dashboard.error(response, f"read the log of job {job_id}")
+            try:
+                yield from log_text(response.iter_bytes())
+            except ValueError as err:
+                raise ClusterError(
+                    f"Ray's dashboard at {self._dashboard.url} sent the log of job {job_id} in a "
+                    f"form that is not understood ({err}); ask for it again"
+                ) from err
+
+    def log_end(self, job_id: str, *, limit_bytes: int) -> LogEnd:
+        """See `JobRunner.log_end`. Ray has no way to ask for the end alone."""
+        return end_of_pieces(self.logs(job_id), limit_bytes)
 
     def follow_logs(self, job_id: str) -> Iterator[str]:
         """See `JobRunner.follow_logs`. Lines come within about two seconds."""
@@ -122,17 +138,14 @@ class RayJobs:
             raw = self._find(job_id)
             _check_known(job_id, is_known=raw is not None)
             if raw is not None and _status(raw).state.is_ended:
-                rest = self.logs(job_id)[seen_count:]
-                if rest:
-                    yield rest
+                yield from _after(self.logs(job_id), seen_count)
                 return
             silent_count += 1
-            skip_count = seen_count  # each stream starts at the beginning
-            for piece in tail(self._dashboard.url, self._dashboard.headers, job_id):
-                fresh, skip_count = piece[skip_count:], max(0, skip_count - len(piece))
-                if fresh:
-                    seen_count, silent_count = seen_count + len(fresh), 0
-                    yield fresh
+            # Each stream starts at the beginning.
+            stream = tail(self._dashboard.url, self._dashboard.headers, job_id)
+            for fresh in _after(stream, seen_count):
+                seen_count, silent_count = seen_count + len(fresh), 0
+                yield fresh
             if silent_count:
                 self._clock.sleep(1.0)
         raise ClusterError(
@@ -182,6 +195,14 @@ class RayJobs:
             return None
         found: Mapping[str, Any] = self._dashboard.json(response, f"find job {job_id}")
         return found
+
+
+def _after(pieces: Iterable[str], seen_count: int) -> Iterator[str]:
+    """Yield pieces without their first characters."""
+    for piece in pieces:
+        if fresh := piece[seen_count:]:
+            yield fresh
+        seen_count = max(0, seen_count - len(piece))
 
 
 def _request(job_id: str, spec: JobSpec, selector: Mapping[str, str]) -> dict[str, object]:

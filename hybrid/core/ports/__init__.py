@@ -15,10 +15,18 @@ from hybrid.core.ports.clouds import (
 )
 from hybrid.core.ports.cluster import Cluster, DrainKind, DrainReply
 from hybrid.core.ports.fleet import Fleet, HostState, HostStatus
-from hybrid.core.ports.jobs import JobLogs, JobRunner, JobStatus, Packages
+from hybrid.core.ports.jobs import (
+    KEPT_LOG_BYTES,
+    JobLogs,
+    JobRunner,
+    JobStatus,
+    LogEnd,
+    Packages,
+)
 from hybrid.core.ports.ledger import Ledger, Mode
 
 __all__ = [
+    "KEPT_LOG_BYTES",
     "Clock",
     "Cluster",
     "DrainKind",
@@ -31,6 +39,7 @@ __all__ = [
     "JobRunner",
     "JobStatus",
     "Ledger",
+    "LogEnd",
     "MakeProvider",
     "Mode",
     "Packages",

@@ -17,6 +17,21 @@ class JobStatus(Model):
     ended_at_s: float | None = None
 
 
+KEPT_LOG_BYTES = 8 * 2**20
+"""Of each job's output, from its end: enough to see why it failed, and bounded."""
+
+
+class LogEnd(Model):
+    """The end of a job's output.
+
+    Attributes:
+        skipped_bytes: How much came before it.
+    """
+
+    text: str
+    skipped_bytes: int = 0
+
+
 class JobRunner(Protocol):
     """Runs drivers: Ray Jobs."""
 
@@ -45,13 +60,17 @@ class JobRunner(Protocol):
         """
         ...
 
-    def logs(self, job_id: str) -> str:
-        """Return all output of the job so far.
+    def logs(self, job_id: str) -> Iterator[str]:
+        """Yield all output of the job so far, in pieces: it may be larger than the memory.
 
         Raises:
             ClusterError: Unreachable.
             JobError: Ray does not know the job (yet, or any more).
         """
+        ...
+
+    def log_end(self, job_id: str, *, limit_bytes: int) -> LogEnd:
+        """Return the last bytes of the job's output, at most so many. Raises as `logs`."""
         ...
 
     def follow_logs(self, job_id: str) -> Iterator[str]:
@@ -91,8 +110,8 @@ class Packages(Protocol):
 class JobLogs(Protocol):
     """The output of ended jobs, kept when nodes have left and Ray has forgotten them."""
 
-    def put(self, job_id: str, text: str) -> None:
-        """Keep a job's output, as much of its end as there is room for. Never raises."""
+    def put(self, job_id: str, end: LogEnd) -> None:
+        """Keep the end of a job's output; older ones may have to go for it. Never raises."""
         ...
 
     def get(self, job_id: str) -> str | None:

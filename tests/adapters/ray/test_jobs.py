@@ -68,7 +68,7 @@ class TestOnRay:
         assert status.message == ""
         assert "first hello\n" in followed
         assert followed.endswith("second\nthird: 你好")
-        assert followed == jobs.logs(job_id)
+        assert followed == "".join(jobs.logs(job_id))
         assert "".join(jobs.follow_logs(job_id)) == followed  # also once it has ended
 
     def test_the_same_id_again_changes_nothing(self, jobs: RayJobs) -> None:
@@ -77,8 +77,8 @@ class TestOnRay:
         jobs.submit(job_id, JobSpec(entrypoint="echo twice"), selector={})
 
         status_when(jobs, job_id, *ENDED)
-        assert "once" in jobs.logs(job_id)
-        assert "twice" not in jobs.logs(job_id)
+        assert "once" in "".join(jobs.logs(job_id))
+        assert "twice" not in "".join(jobs.logs(job_id))
 
     def test_a_failing_job_says_why_in_one_line(self, jobs: RayJobs) -> None:
         job_id = submit(jobs, "echo some output; exit 3")
@@ -127,7 +127,7 @@ class TestOnRay:
         job_id = submit(jobs, "python -c 'import greeting; print(greeting.WORDS)'", package=name)
 
         assert status_when(jobs, job_id, *ENDED).state is JobState.SUCCEEDED
-        assert "from the package" in jobs.logs(job_id)
+        assert "from the package" in jobs.log_end(job_id, limit_bytes=1_000_000).text
 
     def test_a_missing_package_fails_the_job(self, jobs: RayJobs) -> None:
         job_id = submit(jobs, "echo never", package="nowhere.zip")
@@ -145,7 +145,7 @@ class TestOnRay:
         jobs.stop("nobody")
 
         with pytest.raises(JobError, match="Ray knows no job nobody"):
-            jobs.logs("nobody")
+            list(jobs.logs("nobody"))
         with pytest.raises(JobError, match="Ray knows no job nobody"):
             list(jobs.follow_logs("nobody"))
 
@@ -166,7 +166,7 @@ class TestOnRay:
             local_ray.kill("short")
 
         with pytest.raises(JobError, match="that node has left"):
-            jobs.logs(job_id)
+            list(jobs.logs(job_id))
 
 
 # --- without one --------------------------------------------------------------------------
