@@ -10,7 +10,8 @@ import typer
 
 from hybrid.cli import output
 from hybrid.cli.exits import ExitCode, StopError
-from hybrid.cli.options import duration_option, is_gpus, seconds
+from hybrid.cli.market import of_cluster
+from hybrid.cli.options import Cluster, duration_option, is_gpus, seconds
 
 if TYPE_CHECKING:
     from hybrid.core.catalog import CatalogRow, Quote, RankBy
@@ -34,6 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 def offers(
+    context: typer.Context,
     gpus: Annotated[
         str,
         typer.Option(
@@ -94,8 +96,12 @@ def offers(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON. See docs/json.md.")] = False,
+    _cluster: Cluster = "",
 ) -> None:
-    """Rank what the clouds rent by price, from price lists, without asking the clouds."""
+    """Rank what the clouds rent by price, from price lists, without asking the clouds.
+
+    With a running cluster, also what rests in it after a failure, and what it cannot rent now.
+    """
     from hybrid.adapters import catalog as shipped
     from hybrid.adapters.clock import SystemClock
     from hybrid.cli import own_prices
@@ -130,6 +136,7 @@ def offers(
     )
     limit = limit or (None if json or show_all else _SHOWN_COUNT)
     view = offers_view(found, catalog.sources, terms, limit=limit, is_all=show_all)
+    view = view.model_copy(update=dict(of_cluster(context)))
     if json:
         output.write(view.model_dump_json().encode())
     else:

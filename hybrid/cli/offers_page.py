@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hybrid.cli import words
+from hybrid.cli.rests import rest_parts
 from hybrid.cli.table import Column, Part, table, text
 from hybrid.core.catalog import Quote
 from hybrid.core.prices import PriceSource, Terms
@@ -60,7 +61,8 @@ def offers_page(view: OffersView) -> list[Part]:
         page += [
             text(hint) for code, hint in _HINTS.items() if code in view.ineligible_count_by_code
         ]
-    return page
+    rests = rest_parts(view.resting, view.withheld, view.at_s)
+    return [*page, text(""), text(f"In cluster {view.cluster} now:"), *rests] if rests else page
 
 
 def _view(quote: Quote) -> OfferView:

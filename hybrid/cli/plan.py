@@ -10,6 +10,7 @@ import typer
 
 from hybrid.cli import offline_plan, output, words
 from hybrid.cli.options import Cluster, Json, connect, is_gpus
+from hybrid.cli.rests import rest_parts
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def plan_page(view: PlanView, now_s: float) -> list[Part]:
         page.append(text("Nothing to do."))
     if view.findings:
         page += [text(""), finding_table(view.findings)]
-    return page
+    return [*page, *rest_parts(view.resting, view.withheld, now_s)]
 
 
 def action_table(actions: Sequence[Action]) -> Grid:

@@ -20,7 +20,9 @@ from hybrid.core.backoff import backoff_s
 from hybrid.core.bucket import Bucket, Rate
 from hybrid.core.errors import HybridError, ProviderError, ThrottledError, TransientError
 from hybrid.core.models import CloudInstance, LaunchSpec, Model, Offer
+from hybrid.core.models.withheld import Offered
 from hybrid.core.ports import Clock, GangProvider, Provider, TidyProvider
+from hybrid.core.ports.pools import offered_by
 
 _log = log.get(__name__)
 _T = TypeVar("_T")
@@ -99,6 +101,10 @@ class CalledProvider:
     def offers(self) -> Sequence[Offer]:
         """See `Provider.offers`."""
         return self._call("offers", self._inner.offers)
+
+    def pool_offers(self) -> Sequence[Offered]:
+        """See `CandidProvider.pool_offers`; of other adapters the offers alone."""
+        return self._call("offers", lambda: offered_by(self._inner))
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         """See `Provider.launch`. Repeated with the same token, so nothing is rented twice.

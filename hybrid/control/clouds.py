@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from hybrid.control.together import Together, in_turn
 from hybrid.core.errors import ProviderError
 from hybrid.core.models import CloudInstance, CloudState, Instance, Offer
+from hybrid.core.models.withheld import Offered, Withheld
 from hybrid.core.policy.plan import Source
 from hybrid.core.ports import Clock, Provider
+from hybrid.core.ports.pools import offered_by
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class _Seen:
     """What one provider said; `offers` is `None` when it was not asked for them."""
 
     listed: tuple[CloudInstance, ...] | ProviderError
-    offers: tuple[Offer, ...] | ProviderError | None = None
+    offers: tuple[Offered, ...] | ProviderError | None = None
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ class _Look:
         except ProviderError as error:
             return error
 
-    def _offers(self) -> tuple[Offer, ...] | ProviderError:
+    def _offers(self) -> tuple[Offered, ...] | ProviderError:
         try:
-            return tuple(self.provider.offers())
+            return tuple(offered_by(self.provider))
         except ProviderError as error:
             return error
 
@@ -59,6 +61,7 @@ class Clouds:
     listed: dict[str, tuple[CloudInstance, ...]] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     _offers: dict[str, tuple[Offer, ...]] = field(default_factory=dict)
+    _withheld: dict[str, tuple[Withheld, ...]] = field(default_factory=dict)
     _offers_at_s: dict[str, float] = field(default_factory=dict)
     _offer_problems: dict[str, str] = field(default_factory=dict)
     _by_id: dict[str, dict[str, list[CloudInstance]]] = field(default_factory=dict)
@@ -111,6 +114,10 @@ class Clouds:
         """Return the last known offers of all providers."""
         return tuple(offer for offers in self._offers.values() for offer in offers)
 
+    def withheld(self) -> tuple[Withheld, ...]:
+        """Return the pools that were no offer when they were last read, and why."""
+        return tuple(pool for pools in list(self._withheld.values()) for pool in pools)
+
     def blind(self) -> tuple[Source, ...]:
         """Return the sources that could not be read in this tick."""
         return tuple(source for source in self.sources.values() if not source.is_up)
@@ -157,12 +164,13 @@ class Clouds:
         read_at_s = self._offers_at_s.get(name)
         return read_at_s is None or now_s - read_at_s >= self.offers_every_s
 
-    def _take_offers(self, name: str, answer: tuple[Offer, ...] | ProviderError) -> None:
+    def _take_offers(self, name: str, answer: tuple[Offered, ...] | ProviderError) -> None:
         """Keep new offers. A failure leaves the last in force and blinds nobody."""
         if isinstance(answer, ProviderError):
             self._offer_problems[name] = f"its offers could not be read: {answer}"
         else:
-            self._offers[name] = answer
+            self._offers[name] = tuple(item for item in answer if isinstance(item, Offer))
+            self._withheld[name] = tuple(i for i in answer if isinstance(i, Withheld))
             self._offer_problems.pop(name, None)
 
     def forget_offers(self, name: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hybrid.control.commands import Commands
 from hybrid.control.present import alarms, cost_view, instance_view
 from hybrid.control.published import Published
+from hybrid.core.rests import rest_views
 from hybrid.core.views import (
     Alarm,
     BudgetView,
@@ -117,7 +118,7 @@ class Desk(Commands):
 
     def plan(self) -> PlanView:
         """See `Service.plan`."""
-        return self._plan()
+        return self._plan() if self._published is None else self._published.plan
 
     def instances(self, *, limit: int = 1000) -> InstancesView:
         """See `Service.instances`."""
@@ -179,10 +180,13 @@ class Desk(Commands):
         )
 
     def _plan(self) -> PlanView:
-        plan = self.loop.plan
+        loop, plan = self.loop, self.loop.plan
+        offers, now_s = loop.clouds.offers(), self.clock.now_s()
         return PlanView(
-            at_s=self.loop.plan_at_s,
+            at_s=loop.plan_at_s,
             summary=plan.summary,
             actions=plan.actions,
             findings=plan.findings,
+            resting=rest_views(loop.book.failures(), offers, now_s=now_s),
+            withheld=loop.clouds.withheld(),
         )

@@ -23,3 +23,9 @@ def scope_key(offer: Offer, scope: Scope) -> str:
 def scope_keys(offer: Offer) -> tuple[str, ...]:
     """Return every key that covers an offer, the narrowest first, each once."""
     return tuple(dict.fromkeys(scope_key(offer, scope) for scope in Scope))
+
+
+def scope_of(key: str) -> str:
+    """Return how far the failure under a key reaches: `offer`, `zone`, `region` or `account`."""
+    word, colon, _ = key.partition(":")
+    return word if colon and word in ("zone", "region", "account") else "offer"

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from hybrid.core.models import Caps, Commitment, Event, Job, Labels, Model, Reason, Shape
+from hybrid.core.models.withheld import Withheld
 from hybrid.core.policy.plan import Action, Finding, Source
 from hybrid.core.ports import Mode
 from hybrid.core.prices import PriceSource
+from hybrid.core.rests import RestView
 
 API_VERSION = 1
 
@@ -84,12 +86,19 @@ class DemandView(Model):
 
 
 class PlanView(Model):
-    """The last decision."""
+    """The last decision.
+
+    Attributes:
+        resting: What failed and is left alone for a while.
+        withheld: Pools that are no offer now, such as a spot pool whose price nobody knows.
+    """
 
     at_s: float | None = None
     summary: str = ""
     actions: tuple[Action, ...] = ()
     findings: tuple[Finding, ...] = ()
+    resting: tuple[RestView, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
 
 
 class Alarm(Model):
@@ -309,6 +318,9 @@ class OffersView(Model):
         max_age_s: Older prices are not used.
         rates: Units of a currency for one US dollar, as far as they were given.
         sources: Where the prices are from.
+        cluster: The running cluster that `resting` and `withheld` are of; `""` for none.
+        resting: What failed in it and is left alone for a while.
+        withheld: Its pools that are no offer now.
     """
 
     api_version: int = API_VERSION
@@ -320,6 +332,9 @@ class OffersView(Model):
     max_age_s: float
     rates: Mapping[str, float] = Field(default_factory=dict)
     sources: tuple[PriceSource, ...] = ()
+    cluster: str = ""
+    resting: tuple[RestView, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
 
 
 class Accepted(Model):

@@ -13,7 +13,9 @@ from hybrid.core.models import (
     Offer,
     Reason,
 )
+from hybrid.core.models.withheld import Withheld
 from hybrid.core.policy.plan import Finding, Launch, Source
+from hybrid.core.rests import RestView
 from hybrid.core.views import (
     Alarm,
     BudgetView,
@@ -161,6 +163,45 @@ def plan() -> PlanView:
         findings=(
             Finding(shape={"GPU": 1.0}, count=12, waiting_s=360.0, reason=QUEUE_WAIT),
             Finding(shape={"GPU": 16.0}, count=1, is_for_ever=True, reason=NO_OFFER),
+        ),
+        resting=resting(),
+        withheld=withheld(),
+    )
+
+
+def resting() -> tuple[RestView, ...]:
+    return (
+        RestView(
+            key="region:aws/us-east-1",
+            scope="region",
+            error="QuotaError",
+            message="You have requested more vCPU capacity than your current limit of 0",
+            failure_count=3,
+            until_at_s=NOW_S + 750.0,
+            is_over=False,
+            offer_ids=("aws/us-east-1/a/p4d/on_demand", "aws/us-east-1/b/p4d/on_demand"),
+        ),
+        RestView(
+            key=offer().offer_id,
+            scope="offer",
+            error="CapacityError",
+            message="sold out",
+            failure_count=1,
+            until_at_s=NOW_S - 5.0,
+            is_over=True,
+            offer_ids=(offer().offer_id,),
+        ),
+    )
+
+
+def withheld() -> tuple[Withheld, ...]:
+    return (
+        Withheld(
+            offer_id="aws/us-east-1/a/p4d/spot",
+            provider="aws",
+            instance_type="p4d",
+            market=Market.SPOT,
+            reason=Reason(code="no_price", message="AWS told no spot price; write usd_per_hour"),
         ),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from hybrid.core.models.withheld import Offered
+from hybrid.core.ports.clouds import Provider
 
 
 @runtime_checkable
@@ -31,3 +32,8 @@ class CandidProvider(Protocol):
             ProviderError: Nothing could be read; the last answer stays in force.
         """
         ...
+
+
+def offered_by(provider: Provider) -> Sequence[Offered]:
+    """Return a provider's offers and, if it says so, what it leaves out. Raises `ProviderError`."""
+    return provider.pool_offers() if isinstance(provider, CandidProvider) else provider.offers()
