@@ -118,8 +118,7 @@ def make_controller(
     )
     actor = Actor(book=book, cluster=cluster, clock=clock, params=params, launcher=launcher)
     finisher = Finisher(book, clouds, actor, clock, params)
-    packages = PackageFolder(state.path / "packages")
-    packages.keep_only({job.spec.package for job in ledger.jobs(is_live_only=True, limit=None)})
+    packages = PackageFolder(state.path / "packages", clock)
     jobs = Dispatcher(ledger, ray_jobs, packages, logs, clock)
     loop = Loop(
         book=book,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import Event, Job, JobState, Node
@@ -23,9 +24,14 @@ from hybrid.core.ports import (
 from hybrid.jobs.placing import Absences, entrypoint_selector
 
 _S = JobState
+Place: TypeAlias = Callable[[Job], Mapping[str, str]]
+"""Where a job's driver may run, as Ray's label selector."""
 
 # Ray answers for a job a moment after it took it; a job unknown for longer is lost.
 _LOST_AFTER_S = 60.0
+
+# Packages that never got a job are found by time alone.
+_PRUNE_EVERY_S = 3600.0
 
 
 @dataclass
@@ -51,6 +57,7 @@ class Dispatcher:
     def __post_init__(self) -> None:
         """Make what only the dispatcher needs."""
         self._absences = Absences(self.clock)
+        self._prune_at_s = self.clock.monotonic_s()
 
     def step(
         self,
@@ -69,6 +76,14 @@ class Dispatcher:
             has_clouds: Whether there is any cloud to send a driver to.
         """
         expected = self._absences.expected(nodes, hosts, is_ray_up=is_ray_up)
+        self._work(
+            lambda job: entrypoint_selector(job, nodes, expected=expected, has_clouds=has_clouds),
+            is_ray_up=is_ray_up,
+        )
+        if self.clock.monotonic_s() >= self._prune_at_s:
+            self._prune()
+
+    def _work(self, place: Place, *, is_ray_up: bool) -> None:
         jobs = self.ledger.jobs(is_live_only=True, limit=None)
         queued = [j for j in jobs if j.state is _S.QUEUED]
         if self._doubtful is None:
@@ -86,15 +101,16 @@ class Dispatcher:
         try:
             if started:
                 self._follow(started)
-            self._submit_all(
-                [j for j in queued if not j.is_cancel_asked],
-                lambda job: entrypoint_selector(
-                    job, nodes, expected=expected, has_clouds=has_clouds
-                ),
-            )
+            self._submit_all([j for j in queued if not j.is_cancel_asked], place)
         except ClusterError:
             # The dashboard is not up yet, or is restarting. The ledger keeps the jobs.
             return
+
+    def _prune(self) -> None:
+        """Forget the packages that no live job needs."""
+        live = self.ledger.jobs(is_live_only=True, limit=None)
+        self.packages.keep_only({job.spec.package for job in live})
+        self._prune_at_s = self.clock.monotonic_s() + _PRUNE_EVERY_S
 
     def cancel_all(self, owner: str) -> None:
         """Ask for the end of every live job."""
@@ -110,7 +126,7 @@ class Dispatcher:
         for job in self.ledger.jobs(is_live_only=True, limit=None):
             self._move(job, _S.CANCELLED, message)
 
-    def _submit_all(self, jobs: Sequence[Job], place: Callable[[Job], Mapping[str, str]]) -> None:
+    def _submit_all(self, jobs: Sequence[Job], place: Place) -> None:
         for job in self._failed_last(jobs):
             try:
                 self._submit(job, place(job))
@@ -220,6 +236,8 @@ class Dispatcher:
         self._doubt(job.job_id, is_over=True)
         if state.is_ended:
             self._unknown_since_s.pop(job.job_id, None)
+            if job.spec.package:
+                self._prune_at_s = self.clock.monotonic_s()
 
     def _event(self, kind: str, job: Job, message: str) -> Event:
         return Event(

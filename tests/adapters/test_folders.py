@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from hybrid.adapters.job_logs import JobLogFolder
-from hybrid.adapters.packages import PackageFolder
+from hybrid.adapters.packages import UNCLAIMED_S, PackageFolder
 from hybrid.adapters.state import AlreadyRunningError, StateFolder
-from hybrid.core.errors import ConfigError, HybridError, JobError
+from hybrid.core.errors import ClusterError, ConfigError, HybridError, JobError
 from hybrid.core.ports import LogEnd
+from tests.world.clock import VirtualClock
 
 
 def test_a_second_controller_is_refused_with_the_first_ones_pid(tmp_path: Path) -> None:
@@ -87,11 +88,19 @@ def test_the_port_is_kept_while_it_is_free(tmp_path: Path) -> None:
         assert state.remembered_port("127.0.0.1") != port
 
 
+def age(folder: Path, clock: VirtualClock, age_s: float) -> None:
+    """Make every file of a folder so old."""
+    for path in folder.iterdir():
+        os.utime(path, (clock.now_s() - age_s,) * 2)
+
+
 def test_packages_come_back_as_they_were(tmp_path: Path) -> None:
-    packages = PackageFolder(tmp_path / "p")
+    clock = VirtualClock()
+    packages = PackageFolder(tmp_path / "p", clock)
 
     packages.put("a.zip", b"one")
     packages.put("b.zip", b"two")
+    age(tmp_path / "p", clock, UNCLAIMED_S)
     packages.keep_only({"b.zip"})
 
     assert packages.get("b.zip") == b"two"
@@ -99,17 +108,58 @@ def test_packages_come_back_as_they_were(tmp_path: Path) -> None:
         packages.get("a.zip")
 
 
+def test_a_package_waits_for_its_job(tmp_path: Path) -> None:
+    """It is uploaded before the job that names it is there, and again by the next job."""
+    clock = VirtualClock()
+    packages = PackageFolder(tmp_path, clock)
+    packages.put("a.zip", b"one")
+    age(tmp_path, clock, UNCLAIMED_S - 1)
+    packages.keep_only({"other.zip"})
+    assert packages.get("a.zip") == b"one"
+
+    age(tmp_path, clock, UNCLAIMED_S)
+    packages.put("a.zip", b"one")
+    packages.keep_only({"other.zip"})
+
+    assert packages.get("a.zip") == b"one"
+
+
+def test_a_draft_that_a_crash_left_behind_is_removed_in_time(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    packages = PackageFolder(tmp_path, clock)
+    (tmp_path / ".draft").write_bytes(b"half")
+    age(tmp_path, clock, 1)
+    packages.keep_only(())
+    assert (tmp_path / ".draft").exists(), "somebody may be writing it"
+
+    age(tmp_path, clock, UNCLAIMED_S)
+    packages.keep_only(())
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_holds_nothing_to_forget(tmp_path: Path) -> None:
+    PackageFolder(tmp_path / "nowhere", VirtualClock()).keep_only(())
+
+
+def test_a_package_that_cannot_be_read_now_does_not_fail_its_job(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").mkdir()
+
+    with pytest.raises(ClusterError, match="the job waits"):
+        PackageFolder(tmp_path, VirtualClock()).get("a.zip")
+
+
 @pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "a\0b", "x" * 200])
 def test_a_package_name_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(JobError):
-        PackageFolder(tmp_path / "p").put(name, b"")
+        PackageFolder(tmp_path / "p", VirtualClock()).put(name, b"")
 
 
 def test_a_package_without_room_says_where(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("a file where the folder should be")
 
     with pytest.raises(HybridError, match=str(tmp_path)):
-        PackageFolder(tmp_path / "p").put("a.zip", b"")
+        PackageFolder(tmp_path / "p", VirtualClock()).put("a.zip", b"")
 
 
 def test_kept_logs_are_cut_at_the_front(tmp_path: Path) -> None:

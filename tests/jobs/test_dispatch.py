@@ -249,6 +249,29 @@ def test_the_output_is_kept_when_the_job_ends(world: World) -> None:
     assert list(world.desk.job_logs(job.job_id)) == [f"output of {job.job_id}\n"]
 
 
+def test_a_package_goes_when_its_last_job_has_ended(world: World) -> None:
+    world.packages.put("a.zip", b"")
+    spec = RUN.model_copy(update={"package": "a.zip"})
+    first, second = world.desk.submit(spec), world.desk.submit(spec)
+    world.run(10)
+    world.jobs.states[first.job_id] = S.SUCCEEDED
+    world.run(10)
+    assert "a.zip" in world.packages.stored
+
+    world.jobs.states[second.job_id] = S.FAILED
+    world.run(10)
+
+    assert world.packages.stored == {}
+
+
+def test_a_package_without_a_job_goes_in_time(world: World) -> None:
+    world.packages.put("a.zip", b"")
+
+    world.run(3_700)
+
+    assert world.packages.stored == {}
+
+
 def test_a_step_without_jobs_asks_nothing(world: World) -> None:
     world.tracer.is_recording = True
     world.run(20)

@@ -99,11 +99,16 @@ class Packages(Protocol):
         ...
 
     def get(self, name: str) -> bytes:
-        """Return a package. Raises `JobError` when it is not there."""
+        """Return a package.
+
+        Raises:
+            JobError: It is not there.
+            ClusterError: It cannot be read now.
+        """
         ...
 
     def keep_only(self, names: Collection[str]) -> None:
-        """Forget all other packages."""
+        """Forget all other packages, but for new ones: their jobs are on the way. Never raises."""
         ...
 
 
