@@ -41,37 +41,101 @@ def up(
     ] = "3m",
     _cluster: Cluster = "",
 ) -> None:
-    """Start a cluster from FILE, or reconcile the one that runs."""
-    from hybrid.adapters.clock import SystemClock
-    from hybrid.app import offline
-    from hybrid.cli import closing, config, controller, remains, up_plan
-    from hybrid.cli.asking import confirm
-    from hybrid.client import discover
+    """Start a cluster from FILE, or bring the one that runs in line with it."""
+    from hybrid.cli import closing, config
 
     settings = config.load(file)
-    state_dir = settings.state_path
     agree(context, settings)
-    running = discover.read_record(state_dir)
-    if running is not None and running.is_alive:
-        _join_running(running, settings, timeout_s=seconds(timeout) or 0.0)
-        return
-    output.show(*up_plan.plan_page(settings, offline.checked(settings, SystemClock())))
-    if up_plan.may_rent(settings):
-        confirm("Start it?", is_yes=yes)
     _check_ledger(closing.of_settings(settings))
+    _bring_up(settings, seconds(timeout) or 0.0, is_yes=yes, is_foreground=foreground)
+
+
+def _bring_up(
+    settings: Settings, timeout_s: float, *, is_yes: bool, is_foreground: bool = False
+) -> None:
+    from hybrid.cli import closing, controller, remains
+
+    state_dir = settings.state_path
+    running = _running(state_dir)
+    if running is None:
+        _confirm_start(settings, is_yes=is_yes)
+    elif not _is_to_be_replaced(running, settings, timeout_s, is_yes=is_yes):
+        return
     controller.make_folder(state_dir)
-    is_fresh = not (remains.is_crashed(state_dir) or remains.live_nodes(state_dir))
+    is_there = remains.is_crashed(state_dir) or remains.live_nodes(state_dir)
+    is_fresh = running is None and not is_there
     remains.remember(state_dir, _file_of(settings), closing.ledger_of(settings))
     _link(settings)
-    if foreground:
+    if is_foreground:
         _become(_file_of(settings), state_dir)
     started = controller.start(_file_of(settings), state_dir)
     try:
-        record = _wait(settings.name, state_dir, seconds(timeout) or 0.0, started)
+        record = _wait(settings.name, state_dir, timeout_s, started)
     except KeyboardInterrupt:
         _take_back(started, settings, is_fresh=is_fresh)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+    except StopError as error:
+        if error.code is ExitCode.REFUSED and _running(state_dir) is not None:
+            # another `hybrid up` was faster by a moment
+            _bring_up(settings, timeout_s, is_yes=is_yes)
+            return
+        if running is not None and started.process.poll() is not None:
+            raise _without_controller(error, settings) from error
+        raise
     _announce(record)
+
+
+def _without_controller(error: StopError, settings: Settings) -> StopError:
+    return StopError(
+        f"{error}\nThe nodes of {settings.name} go on without a controller; rented ones end with "
+        "their lease. Repair that, and run `hybrid up` again",
+        error.code,
+    )
+
+
+def _running(state_dir: Path) -> Record | None:
+    """Return the record of the controller that runs or is just starting."""
+    from hybrid.cli import closing
+    from hybrid.client import discover
+
+    record = discover.read_record(state_dir)
+    return record if record is not None and record.is_alive else closing.wait_for_start(state_dir)
+
+
+def _confirm_start(settings: Settings, *, is_yes: bool) -> None:
+    """Show what is about to be started, and have it confirmed where that may cost money."""
+    from hybrid.adapters.clock import SystemClock
+    from hybrid.app import offline
+    from hybrid.cli import up_plan
+    from hybrid.cli.asking import confirm
+
+    output.show(*up_plan.plan_page(settings, offline.checked(settings, SystemClock())))
+    if up_plan.may_rent(settings):
+        confirm("Start it?", is_yes=is_yes)
+
+
+def _is_to_be_replaced(
+    running: Record, settings: Settings, timeout_s: float, *, is_yes: bool
+) -> bool:
+    """Wait for the controller that runs; end it when the file differs from what it runs with.
+
+    Returns:
+        Whether it was ended, and a new one has to take over. Otherwise all was said.
+    """
+    from hybrid.cli import changes, closing, remains
+
+    output.say(f"Cluster {running.cluster} is running already (pid {running.pid}).")
+    # ready first: a signal to one that still starts takes its whole beginning back
+    record = _wait(running.cluster, running.state_dir, timeout_s, None)
+    if changes.agreed(record, settings, is_yes=is_yes):
+        changes.stop_controller(record)
+        return True
+    file = _file_of(settings)
+    if record.config_path and Path(record.config_path) != file:
+        output.say(f"It was started from {record.config_path}, which says the same as {file}.")
+        remains.remember(record.state_dir, file, closing.ledger_of(settings))
+    _announce(record)
+    return False
 
 
 def _check_ledger(target: Target) -> None:
@@ -91,17 +155,6 @@ def _file_of(settings: Settings) -> Path:
     if file is None:
         raise StopError(f"{settings.source} is not a file", ExitCode.USAGE)
     return file
-
-
-def _join_running(running: Record, settings: Settings, *, timeout_s: float) -> None:
-    """Wait for the controller that runs already; its loop does the reconciling."""
-    output.say(f"Cluster {running.cluster} is running already (pid {running.pid}).")
-    if running.config_path and Path(running.config_path) != _file_of(settings):
-        output.say(
-            f"It uses {running.config_path}. To use {settings.source}: "
-            "`hybrid down`, then `hybrid up`."
-        )
-    _announce(_wait(running.cluster, running.state_dir, timeout_s, None))
 
 
 def _wait(name: str, state_dir: Path, timeout_s: float, started: Started | None) -> Record:

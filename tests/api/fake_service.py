@@ -56,6 +56,10 @@ class FakeService:
         self.closed = threading.Event()
         self.followers_ended = threading.Semaphore(0)
         self.packages: dict[str, bytes] = {}
+        self.settings: dict[str, object] = {
+            "name": cluster,
+            "burst": {"queue": {"max_wait": "5m"}},
+        }
         self.drains: list[tuple[str, float | None, str]] = []
         self.drain_s: float | None = None
         self.submit_count = 0
@@ -121,7 +125,7 @@ class FakeService:
 
     def config(self) -> dict[str, object]:
         self._check()
-        return {"name": self.cluster, "burst": {"queue": {"max_wait": "5m"}}}
+        return self.settings
 
     # --- jobs ------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 What it does is told by variables: STAND_IN_DIE (exit code, after STAND_IN_SAYS on stderr),
 STAND_IN_START_S and STAND_IN_CLOSE_S (how long it takes), STAND_IN_HANG (never ready),
 STAND_IN_CRASH_ON_CLOSE (dies instead of closing), STAND_IN_DEAF (ignores SIGTERM),
-STAND_IN_NODE (starts a node, which SIGTERM leaves and closing ends).
+STAND_IN_NODE (starts a node, which SIGTERM leaves and closing ends), STAND_IN_LOCKED_S (how long
+it has the state folder before it writes its record).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import time
 from pathlib import Path
 from types import FrameType
 
+from hybrid import settings
+from hybrid.adapters.state import AlreadyRunningError, StateFolder
 from hybrid.api.server import make_app, serve
 from hybrid.node import stopping
 from hybrid.node.environment import TAG
@@ -41,6 +44,13 @@ def main() -> int:
     if env.get("STAND_IN_DIE"):
         sys.stderr.write(env.get("STAND_IN_SAYS", "") + "\n")
         return int(env["STAND_IN_DIE"])
+    folder = StateFolder(Path(args.state_dir))
+    try:
+        folder.open()
+    except AlreadyRunningError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 4
+    time.sleep(float(env.get("STAND_IN_LOCKED_S", "0")))
     return run(Path(args.state_dir), args.config, is_closing=args.closing)
 
 
@@ -77,6 +87,8 @@ def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
     signal.signal(signal.SIGINT, on_term)
     service = FakeService(cluster=state_dir.resolve().name)
     service.state, service.phase = "starting", "starting the head"
+    loaded = settings.load(Path(config), settings.environment())
+    service.settings = settings.dump(loaded)
     token = state_dir / "api_token"
     if not token.exists():
         token.touch(mode=0o600)

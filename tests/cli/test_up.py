@@ -95,18 +95,19 @@ def test_up_twice_reconciles(start: Run, home: Path, onprem: str) -> None:
     assert record_of(home).pid == pid
 
 
-def test_up_with_another_file_says_how_to_use_it(
+def test_up_with_another_file_that_says_the_same_changes_nothing(
     start: Run, home: Path, onprem: str, tmp_path: Path
 ) -> None:
     start("up", onprem)
+    pid = record_of(home).pid
     other = tmp_path / "other.yaml"
     other.write_text(ONPREM)
 
     again = start("up", str(other))
 
     assert again.code == 0
-    assert f"It uses {onprem}." in again.err
-    assert "`hybrid down`, then `hybrid up`" in again.err
+    assert f"It was started from {onprem}, which says the same" in again.err
+    assert record_of(home).pid == pid
 
 
 def test_up_shows_what_may_be_spent_and_needs_a_yes(start: Run, home: Path, cloud: str) -> None:
@@ -193,6 +194,43 @@ def test_up_waits_for_one_that_is_still_starting(start: Run, home: Path, onprem:
 
     assert shown.code == 0
     assert "Cluster lab is up." in shown.out
+
+
+def test_a_second_up_during_a_start_waits_for_it(
+    environment: dict[str, str], start: Run, tmp_path: Path, home: Path, onprem: str
+) -> None:
+    words = [sys.executable, "-m", "hybrid.cli.main", "up", onprem]
+    env = environment | {"STAND_IN_LOCKED_S": "2"}
+    with subprocess.Popen(
+        words, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as first:
+        lock = home / "lab" / "controller.lock"
+        while not (lock.exists() and lock.read_text()):
+            time.sleep(0.02)
+
+        second = start("up", onprem)
+
+        assert first.wait(timeout=60) == 0
+    assert second.code == 0
+    assert "Cluster lab is up." in second.out
+
+
+def test_two_ups_at_the_same_moment_have_one_cluster(
+    environment: dict[str, str], tmp_path: Path, home: Path, onprem: str
+) -> None:
+    words = [sys.executable, "-m", "hybrid.cli.main", "up", onprem]
+    env = environment | {"STAND_IN_LOCKED_S": "1"}
+    both = [
+        subprocess.Popen(
+            words, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        for _ in range(2)
+    ]
+
+    said = [process.communicate(timeout=60)[0] for process in both]
+
+    assert [process.returncode for process in both] == [0, 0], said
+    assert record_of(home).is_alive
 
 
 @pytest.mark.parametrize("is_deaf", [False, True])
