@@ -96,6 +96,8 @@ _HINTS: Mapping[str, str] = {
     "requestexpired": "compare this machine's clock with the true time",
     "optinrequired": "open BCC for this account in Baidu's console",
     "qualifynotpass": "the account's owner must pass Baidu's real-name check",
+    "invalidaccesskeyid": "check the access key: BAIDUCLOUD_ACCESS_KEY, or credentials_file",
+    "signaturedoesnotmatch": "check the secret key: BAIDUCLOUD_SECRET_KEY, or credentials_file",
     "accessdenied": "give the keys' user the permissions in docs/fidelity/baidu.md",
 }
 

@@ -29,18 +29,19 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[BaiduCloud]:
 
 
 @pytest.mark.parametrize(
-    ("access_key", "secret_key", "code"),
+    ("access_key", "secret_key", "code", "variable"),
     [
-        (ACCESS_KEY, "wrong", "SignatureDoesNotMatch"),
-        ("ALTAKunknown", SECRET_KEY, "InvalidAccessKeyId"),
+        (ACCESS_KEY, "wrong", "SignatureDoesNotMatch", VARIABLES[1]),
+        ("ALTAKunknown", SECRET_KEY, "InvalidAccessKeyId", VARIABLES[0]),
     ],
 )
-def test_wrong_keys_are_an_auth_error(
+def test_wrong_keys_are_an_auth_error_that_says_what_to_check(
     cloud: BaiduCloud,
     monkeypatch: pytest.MonkeyPatch,
     access_key: str,
     secret_key: str,
     code: str,
+    variable: str,
 ) -> None:
     monkeypatch.setenv(VARIABLES[0], access_key)
     monkeypatch.setenv(VARIABLES[1], secret_key)
@@ -49,6 +50,10 @@ def test_wrong_keys_are_an_auth_error(
         cloud.provider().list_instances()
 
     assert caught.value.code == code
+    assert f"check the {'access' if variable == VARIABLES[0] else 'secret'} key" in str(
+        caught.value
+    )
+    assert variable in str(caught.value)
     assert secret_key not in str(caught.value)
 
 
