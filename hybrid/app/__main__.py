@@ -138,12 +138,14 @@ def _control(
     log.configure(is_pretty=options.pretty)
     clock = SystemClock()
     ledger = open_ledger(settings.controller.ledger_url or sqlite_url(state.path / "ledger.db"))
-    ledger.acquire(f"{platform.node()}:{os.getpid()}", now_s=clock.now_s())
     providers = make_providers(
         settings, state, base.ray_dir, cluster_id=ledger.cluster_id, clock=clock
     )
+    # Before we take the ledger over: a start that is refused must not stop the controller that
+    # works.
     if problem := missing_places(ledger, {p.name: _regions(settings, p.name) for p in providers}):
         raise ConfigError(problem)
+    ledger.acquire(f"{platform.node()}:{os.getpid()}", now_s=clock.now_s())
     mode = ledger.mode()
     ledger.set_mode(mode.model_copy(update={"is_closing": options.closing, "close_by_s": None}))
     port = _port(settings, state)

@@ -62,7 +62,9 @@ class Actor:
     def start_drain(
         self, instance: Instance, *, kind: DrainKind, deadline_at_s: float, reason: Reason
     ) -> None:
-        """Store a drain with its deadline, then ask Ray."""
+        """Store a drain with its deadline, then ask Ray; one that goes on can be shortened."""
+        if instance.state is _S.DRAINING and kind is DrainKind.BUSY:
+            self._shorten(instance, deadline_at_s, reason)
         if instance.state is not _S.RUNNING:
             return
         if kind is DrainKind.IDLE:
@@ -78,6 +80,19 @@ class Actor:
         )
         if not draining.quarantine:
             self.ask_ray(draining)
+
+    def _shorten(self, instance: Instance, deadline_at_s: float, reason: Reason) -> None:
+        if instance.deadline_at_s is not None and instance.deadline_at_s <= deadline_at_s:
+            return
+        shorter = self.book.note(
+            instance,
+            problem=reason.message,
+            drain_kind=DrainKind.BUSY.value,
+            drain_reason=reason,
+            deadline_at_s=deadline_at_s,
+        )
+        self.book.record("drain_shortened", instance.instance_id, reason.message)
+        self.ask_ray(shorter)
 
     def ask_ray(self, instance: Instance) -> None:
         """Ask Ray to drain; a refusal puts the instance back, silence leaves it as it is."""

@@ -54,6 +54,7 @@ class Base:
     problem: str = ""
     _failures: dict[str, int] = field(default_factory=dict)
     _retry_at_s: dict[str, float] = field(default_factory=dict)
+    _refused: dict[str, str] = field(default_factory=dict)
 
     def ensure(self, *, check: Callable[[], None]) -> list[tuple[str, str]]:
         """Start what is down; return (host or `head`, problem) for what was found down.
@@ -125,11 +126,18 @@ class Base:
 
     def _probe(self, name: str) -> HostStatus:
         try:
-            return self.fleet.probe(name)
+            status = self.fleet.probe(name)
         except FleetError as error:
-            return HostStatus(
-                host=name, state=HostState.FAILED, shape=self.shapes[name], problem=str(error)
-            )
+            return self._failed(name, str(error))
+        if status.state is HostState.ABSENT and name in self._refused:
+            # Nothing of it came so far that a probe could find: it failed all the same.
+            return self._failed(name, self._refused[name])
+        return status
+
+    def _failed(self, name: str, problem: str) -> HostStatus:
+        return HostStatus(
+            host=name, state=HostState.FAILED, shape=self.shapes[name], problem=problem
+        )
 
     def _is_due(self, name: str) -> bool:
         return self.clock.monotonic_s() >= self._retry_at_s.get(name, 0.0)
@@ -138,9 +146,11 @@ class Base:
         self._failures[name] = self._failures.get(name, 0) + 1
         delay_s = backoff_s(self._failures[name], base_s=10.0, cap_s=300.0)
         self._retry_at_s[name] = self.clock.monotonic_s() + delay_s
+        self._refused.pop(name, None)
         try:
             start()
         except FleetError as error:
+            self._refused[name] = str(error)
             _log.warning("base_start_failed", subject=name, reason=str(error))
 
 

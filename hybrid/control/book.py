@@ -24,12 +24,14 @@ class Book:
     nobody knows what the ledger has, so everything is read again.
 
     Attributes:
+        read_count: How often it was read from the ledger: what was known before may be old.
         ended_count: How many have ended since the start; it grows when spend was booked.
     """
 
     ledger: Ledger
     clock: Clock
     deadlines: Deadlines
+    read_count: int = 0
     ended_count: int = 0
     _by_id: dict[str, Instance] = field(default_factory=dict)
     _failures: dict[str, OfferFailure] = field(default_factory=dict)
@@ -42,6 +44,7 @@ class Book:
         self._by_id = {i.instance_id: i for i in self.ledger.live_instances()}
         self._failures = {f.key: f for f in self.ledger.failures()}
         self._is_fresh = True
+        self.read_count += 1
 
     def live(self, *states: InstanceState) -> Iterator[Instance]:
         """Yield live instances, of the given states if any, oldest first.

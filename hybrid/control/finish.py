@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from hybrid.control.act import Actor, may_drain
 from hybrid.control.book import Book
@@ -40,6 +41,7 @@ class Finisher:
         self.orphans = Orphans(self.book, self.clouds, self.clock, self.params)
         self._retries = Retries(self.clock, base_s=max(0.2, self.params.retry_s))
         self._released: set[str] = set()
+        self._sent_s: dict[str, float] = {}
 
     def drive_drains(self, nodes: Mapping[str, Node], *, is_ray_up: bool) -> None:
         """Repeat drain requests that Ray has not taken, after a crash for instance."""
@@ -88,6 +90,8 @@ class Finisher:
         """Extend the lives of what is wanted; what is not renewed ends itself."""
         now_s = self.clock.now_s()
         due: dict[tuple[str, float], list[Instance]] = {}
+        alive = {i.instance_id for i in self.book.all()}
+        self._sent_s = {k: v for k, v in self._sent_s.items() if k in alive}
         for instance in self.book.live(*_LEASED):
             if instance.provider_id and self._is_lease_due(instance, now_s):
                 key = instance.offer.provider, self._until_s(instance, now_s)
@@ -101,6 +105,9 @@ class Finisher:
         ]
         # All clouds first, then the notes: a ledger that cannot be written costs no lives.
         answers = self.clouds.together(calls)
+        for instances, changes in zip(due.values(), answers, strict=True):
+            if until_s := changes.get("lease_until_s"):
+                self._sent_s |= dict.fromkeys((i.instance_id for i in instances), until_s)
         for instances, changes in zip(due.values(), answers, strict=True):
             for instance in instances:
                 self.book.note(instance, **changes)
@@ -153,7 +160,10 @@ class Finisher:
         )
         if cloud is None or cloud.expires_at_s is None or instance.lease_until_s is None:
             return until_s
-        ahead_s = cloud.expires_at_s - instance.lease_until_s
+        # What was sent last, also when the ledger could not take it down: or each failed write
+        # would look like a clock that is further ahead, and the lease would run away.
+        sent_s = max(instance.lease_until_s, self._sent_s.get(instance.instance_id, 0.0))
+        ahead_s = cloud.expires_at_s - sent_s
         if ahead_s > self.params.lease_s:
             return until_s + ahead_s
         return max(until_s, cloud.expires_at_s)
@@ -167,7 +177,7 @@ class Finisher:
         if is_absence_believable(instance, now_s=self.clock.now_s(), patience=patience):
             self.book.apply(instance, Fact.GONE, problem=f"the cloud: {error}")
 
-    def _extend(self, name: str, instances: list[Instance], *, until_s: float) -> dict[str, object]:
+    def _extend(self, name: str, instances: list[Instance], *, until_s: float) -> dict[str, Any]:
         """Ask a cloud for longer lives; return what to note about each instance."""
         provider = self.clouds.by_name.get(name)
         if provider is None:

@@ -42,10 +42,13 @@ class Jumps:
     _close: Move | None = None
     _told: list[Event] = field(default_factory=list)
 
-    def look_back(self) -> None:
-        """Find rows that lie in the future: the clock was set back while no controller ran.
+    def look_back(self, *, rest_s: float) -> None:
+        """Find instants that lie in the future: the clock was set back while no controller ran.
 
         A clock that was set forward looks like a long absence, and is taken for one.
+
+        Args:
+            rest_s: No offer is ever left alone for longer than this.
         """
         self.book.read()
         now_s = self.clock.now_s()
@@ -55,6 +58,9 @@ class Jumps:
             if ahead_s >= JUMP_S:
                 self._move(instance, -ahead_s)
                 most_s = max(most_s, ahead_s)
+        for failure in self.book.failures():
+            if failure.until_s > now_s + rest_s + JUMP_S:
+                self._offers[failure.key] = Move(failure.until_s, now_s + rest_s)
         if most_s:
             what = f"while no controller ran, the wall clock was set back by {most_s:.0f} s or more"
             self._tell(what, -most_s)

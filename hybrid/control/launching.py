@@ -92,8 +92,10 @@ class Launcher:
     Attributes:
         new_id: Makes an instance id never used before.
         secret: Key of the join tokens.
+        seen_at_s: When the tick began to look at the world, by the monotonic clock.
         refused_count: Calls that were refused so far; when it grows, a plan came to less
             than it meant to.
+        _capped: Offers and caps of which the ledger's word was written down.
         _untouched: Intents of this process of which no call can have rented anything.
     """
 
@@ -105,7 +107,9 @@ class Launcher:
     new_id: Callable[[], str]
     secret: bytes
     resting: Resting
+    seen_at_s: float | None = None
     refused_count: int = 0
+    _capped: set[tuple[str, str]] = field(default_factory=set)
     _retry_at_s: dict[str, float] = field(default_factory=dict)
     _untouched: set[str] = field(default_factory=set)
 
@@ -146,11 +150,15 @@ class Launcher:
 
     def _may_launch(self, provider: str) -> bool:
         """Return whether launches are allowed at this very moment."""
-        # What we cannot list we could not reap either.
-        if not self.clouds.is_listed(provider):
+        # What we cannot list we could not reap either, and an old picture is no picture.
+        if not self.clouds.is_listed(provider) or self._is_stalled():
             return False
         mode = self.book.ledger.mode()
         return not (mode.is_out_paused or mode.is_dry_run or mode.is_closing)
+
+    def _is_stalled(self) -> bool:
+        age_s = 0.0 if self.seen_at_s is None else self.clock.monotonic_s() - self.seen_at_s
+        return age_s > self.params.stall_s
 
     def _intents(self, order: Sequence[Launch]) -> list[Instance]:
         """Write the intents of one call; return them, or nothing when it must not be made."""
@@ -167,16 +175,22 @@ class Launcher:
                 # Before the call: a crash here leaves a trace, not a leak.
                 self.book.add(instance, caps=self.params.caps, exit_s=self.params.policy.exit_s)
             except CapExceededError as error:
-                code = launch.reason.code
-                self.book.record(
-                    "launch_capped", offer.offer_id, str(error), cap=error.cap, reason_code=code
-                )
+                self._note_cap(offer, error, launch.reason)
                 for one in written:
                     self.book.apply(one, Fact.LAUNCH_REFUSED, problem=f"not whole: {error}")
                 return []
             written.append(instance)
+        self._capped = {key for key in self._capped if key[0] != offer.offer_id}
         self._untouched.update(names)
         return written
+
+    def _note_cap(self, offer: Offer, error: CapExceededError, reason: Reason) -> None:
+        """Write down that the ledger sees less room than the policy; once, not in each tick."""
+        key = offer.offer_id, error.cap
+        if key not in self._capped:
+            self._capped.add(key)
+            facts = {"cap": error.cap, "reason_code": reason.code}
+            self.book.record("launch_capped", offer.offer_id, str(error), **facts)
 
     def _intent(
         self, instance_id: str, offer: Offer, reason: Reason, gang: tuple[str, ...]

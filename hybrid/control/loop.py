@@ -7,21 +7,26 @@ the mailbox.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hybrid.control import log
 from hybrid.control.act import Actor
 from hybrid.control.base import Base
 from hybrid.control.book import Book
+from hybrid.control.boots import Boots
 from hybrid.control.closing import Closer
 from hybrid.control.clouds import Clouds
 from hybrid.control.finish import Finisher
+from hybrid.control.joins import Joins
 from hybrid.control.jumps import Jumps
 from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
 from hybrid.core.cost import commitment, month_start_s
+from hybrid.core.errors import FencedError, LedgerError
 from hybrid.core.lifecycle import Fact
-from hybrid.core.models import Commitment, Instance, InstanceState, NodeStatus, Spend
+from hybrid.core.models import Commitment, InstanceState, Spend
+from hybrid.core.policy.caps import cap_reached
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.due import due_s
 from hybrid.core.policy.plan import Action, Plan, Snapshot, Source
@@ -69,21 +74,22 @@ class Loop:
     mode: Mode = field(default_factory=Mode)
     commitment: Commitment = field(default_factory=Commitment)
     breach_since_s: float | None = None
-    _boots: dict[str, list[float]] = field(default_factory=dict)
     _spends: tuple[Spend, ...] | None = None
-    _spends_read: int = 0
+    _spends_as_of: tuple[int, int] = (0, 0)
     _last_summary: str = ""
-    _nodes_seen: dict[str, NodeStatus] = field(default_factory=dict)
+    _trouble: LedgerError | None = None
 
     def __post_init__(self) -> None:
         """Make what only the loop needs."""
         self.jumps = Jumps(self.book, self.clock)
+        self.boots = Boots()
+        self._joins = Joins(self.book)
 
     def start(self) -> None:
         """Learn from history; call once before the first tick."""
-        self.jumps.look_back()
+        self.jumps.look_back(rest_s=self.params.backoff_cap_s)
         for instance in reversed(self.book.ledger.instances(limit=_HISTORY)):
-            self._learn_boot(instance)
+            self.boots.learn(instance)
 
     def tick(self) -> None:
         """Observe, decide, act, once.
@@ -94,22 +100,52 @@ class Loop:
         """
         self.tick_count += 1
         self.due_s = None
+        self._trouble = None
         self.book.ledger.check_epoch()
-        self._follow_clock()
+        if not self._try(self._follow_clock):
+            # Stored instants may be of another clock, so nothing is concluded from them.
+            self._keep_alive()
+        else:
+            self._pass()
+        if self._trouble is not None:
+            raise self._trouble
+
+    def _pass(self) -> None:
         self.mode = self.book.ledger.mode()
         self._observe()
         self.commitment = self._committed()
+        # What keeps work alive and what frees money comes first, and a ledger that cannot be
+        # written must not stop it: only what costs money needs one.
         if self.mode.is_closing:
-            self._close()
-            return
-        # What keeps work alive and what frees money comes first: a launch that fails for want
-        # of a ledger must not stop them.
-        self._finish()
-        self._orphans()
-        if not self.jumps.has_jumped():
-            self._decide_and_act()
-            self.actor.launcher.retry()
-        self.phase = "" if self.is_ready else self._starting_phase()
+            self._try(self._close)
+        else:
+            self._finish()
+            self._try(self._orphans)
+            if not self.jumps.has_jumped() and self._trouble is None:
+                self._decide_and_act()
+                self.actor.launcher.retry()
+            self.phase = "" if self.is_ready else self._starting_phase()
+
+    def _try(self, step: Callable[[], object]) -> bool:
+        """Take a step of a tick and return whether it was taken.
+
+        One that the ledger stops does not stop the others; the tick fails at its end.
+        """
+        try:
+            step()
+        except FencedError:
+            raise
+        except LedgerError as error:
+            self._trouble = self._trouble or error
+            self.book.read()
+            return False
+        return True
+
+    def _keep_alive(self) -> None:
+        """Renew leases, and nothing else."""
+        self.clouds.look()
+        self.book.read()
+        self._try(self.finisher.renew_leases)
 
     def _follow_clock(self) -> None:
         self.jumps.apply()
@@ -122,16 +158,19 @@ class Loop:
 
     def _observe(self) -> None:
         if not self.mode.is_closing:
-            found = self.base.ensure(check=self.book.ledger.check_epoch)
-            self.book.record_all([self.book.event("base_restarted", *words) for words in found])
+            self._try(self._ensure_base)
         # The clouds before the book: rows are written before create calls, so what is listed
         # without a row is no launch of ours.
+        self.actor.launcher.seen_at_s = self.clock.monotonic_s()
         self.clouds.look()
         self.book.read()
         self.ray.look()
-        for change in self.reconciler.reconcile():
-            self._learn(change)
-        self._note_nodes()
+        self._try(self._reconcile)
+        self._try(lambda: self._joins.note(self.ray))
+        self._try(self._jobs)
+        self._try(self._note_ready)
+
+    def _jobs(self) -> None:
         nodes = self.ray.view.nodes
         self.jobs.step(
             nodes,
@@ -139,57 +178,34 @@ class Loop:
             hosts=self.base.hosts(nodes),
             has_clouds=bool(self.clouds.providers),
         )
+
+    def _ensure_base(self) -> None:
+        found = self.base.ensure(check=self.book.ledger.check_epoch)
+        self.book.record_all([self.book.event("base_restarted", *words) for words in found])
+
+    def _reconcile(self) -> None:
+        for change in self.reconciler.reconcile():
+            self._learn(change)
+
+    def _note_ready(self) -> None:
         if not self.is_ready and self.ray.source.is_up:
             self.is_ready = self.base.is_settled(self.ray.view.nodes)
             if self.is_ready:
                 self.book.record("base_ready", message="the head and the on-prem hosts are up")
 
-    def _note_nodes(self) -> None:
-        """Write events for nodes that joined or died, and for nodes that nobody rented."""
-        if not self.ray.source.is_up:
-            return
-        event, found = self.book.event, []
-        now = {n.node_id: n.status for n in self.ray.view.nodes}
-        for node in self.ray.view.nodes:
-            before = self._nodes_seen.get(node.node_id)
-            is_dead = node.status is NodeStatus.DEAD
-            name = node.instance_id or node.host or ("head" if node.is_head else "")
-            if before is None and not is_dead:
-                found.append(event("node_joined", node.node_id, name, **_where(node.labels)))
-                is_known = not node.instance_id or self.book.get(node.instance_id)
-                if not is_known or (not name and node.labels.get("site") == "cloud"):
-                    words = "no live intent belongs to it"
-                    found.append(event("unknown_node_seen", node.node_id, words))
-            elif is_dead and before not in (None, NodeStatus.DEAD):
-                found.append(event("node_died", node.node_id, name, **_where(node.labels)))
-        self.book.record_all(found)
-        self._nodes_seen = now
-
     def _learn(self, change: Change) -> None:
         instance = change.after
         if change.fact is Fact.NODE_JOINED:
-            self._learn_boot(instance)
+            self.boots.learn(instance)
             self.book.clear_failures(instance.offer)
         if _is_offers_fault(change):
             self.actor.launcher.resting.failed(instance.offer, instance.problem)
 
-    def _learn_boot(self, instance: Instance) -> None:
-        if instance.joined_at_s is not None:
-            boots = self._boots.setdefault(instance.offer.offer_id, [])
-            boots.append(max(0.0, instance.joined_at_s - instance.created_at_s))
-            del boots[:-50]
-
-    def boot_s_by_offer(self) -> dict[str, float]:
-        """Return the 95th percentile of launch to node by offer, seconds."""
-        return {
-            offer_id: sorted(boots)[min(len(boots) - 1, int(0.95 * len(boots)))]
-            for offer_id, boots in self._boots.items()
-        }
-
     def _committed(self) -> Commitment:
         now_s = self.clock.now_s()
-        if self._spends is None or self._spends_read != self.book.ended_count:
-            self._spends_read = self.book.ended_count
+        as_of = self.book.read_count, self.book.ended_count
+        if self._spends is None or self._spends_as_of != as_of:
+            self._spends_as_of = as_of
             self._spends = tuple(self.book.ledger.spends(since_s=month_start_s(now_s)))
         exit_s = self.params.policy.exit_s
         return commitment(self.book.all(), self._spends, now_s=now_s, exit_s=exit_s)
@@ -212,7 +228,7 @@ class Loop:
             instances=self.book.all(),
             offers=self.clouds.offers(),
             failures=self.book.failures(),
-            boot_s_by_offer=self.boot_s_by_offer(),
+            boot_s_by_offer=self.boots.p95_s(),
             caps=self.params.caps,
             commitment=self.commitment,
             breach_since_s=self.breach_since_s,
@@ -261,13 +277,14 @@ class Loop:
 
     def _finish(self) -> None:
         nodes = self.ray.node_by_instance()
-        self.finisher.release_expired()
-        if not self.mode.is_dry_run:
-            self.finisher.drive_drains(nodes, is_ray_up=self.ray.source.is_up)
-            self.finisher.drive_terminations()
         if not self.jumps.has_jumped():
             # Told in old time, a new expiry could lie in the past: the next tick knows better.
-            self.finisher.renew_leases()
+            self._try(self.finisher.renew_leases)
+        self._try(self.finisher.release_expired)
+        if not self.mode.is_dry_run:
+            is_up = self.ray.source.is_up
+            self._try(lambda: self.finisher.drive_drains(nodes, is_ray_up=is_up))
+            self._try(self.finisher.drive_terminations)
 
     def _orphans(self) -> None:
         items = self.finisher.orphans.find()
@@ -276,13 +293,26 @@ class Loop:
 
     def _close(self) -> None:
         self.plan = Plan(summary="The cluster is going down.")
-        left = self.closer.step(self.mode, self.ray.node_by_instance())
+        self.phase = "the ledger cannot be written"
+        is_taken = self._try(self._step_down)
         self._finish()
-        self.phase = left
-        if not left:
+        if is_taken and not self.phase:
             self.phase = "ending the on-prem nodes and the head"
             self.left_behind = self.closer.finish()
             self.is_done = True
+
+    def _step_down(self) -> None:
+        self._hold_caps()
+        self.phase = self.closer.step(self.mode, self.ray.node_by_instance())
+
+    def _hold_caps(self) -> None:
+        """Let work that `down` waits for run no longer than a hard cap allows."""
+        over = cap_reached(self.snapshot())
+        by_s = self.clock.now_s() + self.params.policy.drain_s
+        if over is not None and self.mode.close_by_s is not None and self.mode.close_by_s > by_s:
+            self.mode = self.mode.model_copy(update={"close_by_s": by_s})
+            self.book.ledger.set_mode(self.mode)
+            self.book.record("down_shortened", "", over.message, reason_code=over.code)
 
     def _starting_phase(self) -> str:
         if not self.ray.source.is_up:
@@ -299,7 +329,3 @@ def _is_offers_fault(change: Change) -> bool:
     # It was accepted, and it ended or failed before its node ever joined.
     is_early = change.before.state in (InstanceState.REQUESTED, InstanceState.BOOTING)
     return is_early and change.fact in (Fact.NODE_FAILED, Fact.GONE, Fact.MISSING)
-
-
-def _where(labels: object) -> dict[str, object]:
-    return {"labels": dict(labels)} if isinstance(labels, dict) else {}

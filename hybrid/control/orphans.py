@@ -24,6 +24,7 @@ class Orphans:
     params: ControlParams
     _since_s: dict[str, float] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
+    _told: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make the record of what was asked when."""
@@ -41,11 +42,18 @@ class Orphans:
             for cloud in listed
             if cloud.state is not CloudState.GONE and not self._is_ours(cloud)
         ]
-        keys = {_key(item) for item in items}
-        self._since_s = {k: v for k, v in self._since_s.items() if k in keys}
-        self._asked &= keys
-        self._retries.keep_only(keys)
+        self._forget_all_but({_key(item) for item in items})
         return items
+
+    def _forget_all_but(self, keys: set[str]) -> None:
+        """Forget what is no longer listed. What was not listed for want of an answer is kept."""
+        unread = {p.name for p in self.clouds.providers} - self.clouds.listed.keys()
+        known = {*self._since_s, *self._asked, *self._told}
+        kept = keys | {key for key in known if key.partition("/")[0] in unread}
+        self._since_s = {k: v for k, v in self._since_s.items() if k in kept}
+        self._told = {k: v for k, v in self._told.items() if k in kept}
+        self._asked &= kept
+        self._retries.keep_only(kept)
 
     def end(self, items: list[GcItem]) -> list[GcItem]:
         """Terminate the orphans among `items`; return them as they are now."""
@@ -95,7 +103,10 @@ class Orphans:
         except NotFoundError:
             return item
         except ProviderError as error:
-            self.book.record("orphan_not_ended", item.provider_id, str(error))
+            if self._told.get(key) != str(error):
+                # Tried for ever, and told once: events are never deleted.
+                self._told[key] = str(error)
+                self.book.record("orphan_not_ended", item.provider_id, str(error))
             return item
         if key not in self._asked:
             self._asked.add(key)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.control.base import Base
-from hybrid.core.errors import FencedError
+from hybrid.core.errors import FencedError, FleetError
 from hybrid.core.ports import HostState
 from tests.world.base import SimFleet, SimHead
 from tests.world.clock import VirtualClock
@@ -49,6 +49,30 @@ def test_a_host_that_cannot_be_reached_does_not_stop_the_others() -> None:
     assert fleet.joined == {"host-1"}
     assert base.statuses["host-0"].state is HostState.FAILED
     assert "cannot be reached" in base.statuses["host-0"].problem
+
+
+def test_a_host_that_cannot_even_be_started_has_failed_and_does_not_hold_the_others() -> None:
+    """Nothing of it came so far that a probe finds it: without its words it is never settled."""
+    base, head, fleet, clock = make_base()
+    works = fleet.join
+
+    def join(host: str) -> None:
+        if host == "host-0":
+            raise FleetError("its folder is a file")
+        works(host)
+
+    fleet.join = join  # type: ignore[method-assign]
+    base.ensure(check=allowed)
+    base.ensure(check=allowed)
+
+    status = base.statuses["host-0"]
+    assert (status.state, status.problem) == (HostState.FAILED, "its folder is a file")
+    assert base.is_settled(head.ray.view().nodes)
+    fleet.join = works  # type: ignore[method-assign]
+    clock.advance(1000.0)
+    base.ensure(check=allowed)
+    base.ensure(check=allowed)
+    assert base.statuses["host-0"].state is HostState.JOINED
 
 
 def test_what_fails_is_tried_less_and_less_often() -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from hybrid.core.cost import DAY_S, day_start_s, month_start_s
+from hybrid.core.errors import LedgerError
 from hybrid.core.models import Caps, InstanceState
 from tests.world.clock import VirtualClock
 from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
+from tests.world.trace import Point
 from tests.world.world import World, make_offer
 
 GPU = {"GPU": 1.0}
@@ -89,6 +91,64 @@ def test_a_cap_is_held_although_ray_and_drains_are_silent(fast_path: Path) -> No
     world.run(2000, until=world.is_quiet)
 
     assert spent(world, day_start_s(NOON_S)) <= 10.0
+
+
+def test_a_cap_is_held_although_ray_answers_nothing_at_all(fast_path: Path) -> None:
+    """The head is gone for good: a drain's deadline needs no Ray."""
+    world = make_world(fast_path, Caps(usd_per_day=10.0))
+    world.run(100, until=lambda: len(world.alive()) == 2)
+    world.ray.is_silent = True
+
+    world.run(2000, until=world.is_quiet)
+
+    assert spent(world, day_start_s(NOON_S)) <= 10.0
+
+
+def test_a_cap_is_held_while_down_waits_for_work(fast_path: Path) -> None:
+    world = make_world(fast_path, Caps(usd_per_day=10.0))
+    world.run(100, until=lambda: [r.state for r in world.rows()] == [S.RUNNING] * 2)
+    world.desk.close(drain_s=12 * 3600.0, owner="ann")
+
+    world.run(2000, until=world.is_quiet)
+
+    assert spent(world, day_start_s(NOON_S)) <= 10.0
+    assert "down_shortened" in world.kinds()
+
+
+def test_a_cap_is_held_although_an_operator_gave_a_node_a_day(fast_path: Path) -> None:
+    world = make_world(fast_path, Caps(usd_per_day=10.0))
+    world.run(100, until=lambda: len([r for r in world.rows() if r.state is S.RUNNING]) == 2)
+    for row in world.rows():
+        world.desk.drain(row.instance_id, deadline_s=DAY_S, owner="ann")
+
+    world.run(2000, until=world.is_quiet)
+
+    assert spent(world, day_start_s(NOON_S)) <= 10.0
+    assert world.kinds().count("drain_shortened") == 2
+
+
+def test_what_ended_with_a_lost_answer_counts_at_once(fast_path: Path) -> None:
+    """The ledger booked its money, and then the disk filled up before it said so."""
+    world = make_world(fast_path, Caps(usd_per_day=10.0))
+    world.may_fail = True
+    world.run(100, until=lambda: len(world.alive()) == 2)
+    world.run(100)
+    before_usd = world.loop.commitment.day_usd
+    is_lost = False
+
+    def hook(point: Point) -> None:
+        nonlocal is_lost
+        is_ended = any(row.is_ended for row in world.ledger.instances())
+        if point.call == "save" and point.is_after and is_ended and not is_lost:
+            is_lost = True
+            raise LedgerError("disk full")
+
+    world.tracer.hook = hook
+    world.cloud.kill(world.alive()[0])
+    world.run(100, until=lambda: is_lost)
+    world.run(10)
+
+    assert world.loop.commitment.day_usd >= before_usd
 
 
 def test_a_paused_scale_in_does_not_lift_a_money_cap(fast_path: Path) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from hybrid.control.steady import SteadyClock
-from hybrid.core.errors import LedgerError
-from hybrid.core.models import Instance, InstanceState, OfferFailure
+from hybrid.core.cost import commitment
+from hybrid.core.errors import CapExceededError, LedgerError
+from hybrid.core.models import Caps, Instance, InstanceState, OfferFailure
 from tests.world.clock import VirtualClock
 from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
@@ -119,6 +120,28 @@ def test_the_end_of_down_moves_with_the_clock(fast_path: Path, jump_s: float) ->
 
 
 @JUMP
+@pytest.mark.parametrize("is_on_disk", [True, False], ids=["disk", "memory"])
+def test_the_ledger_charges_for_the_same_time_as_the_book(
+    fast_path: Path, jump_s: float, is_on_disk: bool
+) -> None:
+    """Or a cap would be found passed, or be passed, by the jump."""
+    store = None if is_on_disk else MemoryStore()
+    world = World(fast_path, params=quick_params(), step_s=STEP_S, store=store)
+    world.ray.submit(12, GPU, 50_000.0)
+    world.run(100, until=lambda: any(r.state is S.RUNNING for r in world.rows()))
+
+    world.clock.jump(jump_s)
+    world.step()
+
+    now_s = world.clock.now_s()
+    asked = world.row().model_copy(update={"instance_id": "i-2", "state": S.REQUESTED})
+    with pytest.raises(CapExceededError) as refused:
+        world.ledger.request(asked, caps=Caps(usd_per_day=0.0), exit_s=0.0, now_s=now_s)
+    used = commitment(world.loop.book.all(), (), now_s=now_s, exit_s=0.0)
+    assert f"used {used.day_usd:.6g}" in str(refused.value)
+
+
+@JUMP
 def test_a_resting_offer_rests_as_long_as_before(fast_path: Path, jump_s: float) -> None:
     world = make_world(fast_path)
     world.cloud.never_joins = True
@@ -204,6 +227,20 @@ def test_leases_are_renewed_after_a_jump_back_that_nobody_saw(fast_path: Path) -
     world.run(4000, until=all_done(tasks))
 
     assert all(t.deaths == 0 for t in tasks)
+
+
+def test_no_offer_rests_for_hours_because_the_clock_was_set_back(fast_path: Path) -> None:
+    world = make_world(fast_path)
+    world.cloud.never_joins = True
+    world.ray.submit(12, GPU, 5000.0)
+    world.run(200, until=lambda: bool(world.ledger.failures()))
+
+    world.clock.jump(-10 * HOUR_S)  # and nobody is there to see it
+    world.boot()
+    world.step()
+
+    rest_s = world.ledger.failures()[0].until_s - world.clock.now_s()
+    assert rest_s <= world.params.backoff_cap_s
 
 
 def test_small_corrections_of_the_clock_are_no_jumps(fast_path: Path) -> None:

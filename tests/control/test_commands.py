@@ -258,12 +258,11 @@ def test_an_error_of_a_call_reaches_its_caller_and_not_the_loop(error: Exception
     assert seen() is error
 
 
-def test_a_bug_in_a_call_reaches_its_caller_and_the_loop() -> None:
+def test_a_bug_in_a_call_reaches_its_caller_and_costs_the_loop_no_tick() -> None:
     bug = ZeroDivisionError("a bug")
     mailbox, seen = _asking(bug)
 
-    with pytest.raises(ZeroDivisionError):
-        mailbox.serve()
+    mailbox.serve()
 
     assert seen() is bug
 

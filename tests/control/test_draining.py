@@ -345,13 +345,20 @@ def _alarms(world: World) -> list[Alarm]:
     return list(world.desk.status().alarms)
 
 
-def test_start_drain_leaves_a_node_alone_that_is_not_running(fast_path: Path) -> None:
+def test_start_drain_makes_a_drain_shorter_and_never_longer(fast_path: Path) -> None:
     world = make_world(fast_path)
     run_to_drain(world)
-    row = world.row()
+    row, now_s = world.row(), world.clock.now_s()
+    assert row.deadline_at_s is not None
+
+    for deadline_at_s in (row.deadline_at_s + 100, row.deadline_at_s):
+        world.loop.actor.start_drain(
+            row, kind=DrainKind.BUSY, deadline_at_s=deadline_at_s, reason=row.reason
+        )
+        assert world.row() == row
 
     world.loop.actor.start_drain(
-        row, kind=DrainKind.BUSY, deadline_at_s=world.clock.now_s(), reason=row.reason
+        row, kind=DrainKind.BUSY, deadline_at_s=now_s + 1, reason=row.reason
     )
-
-    assert world.row() == row
+    assert world.row().deadline_at_s == now_s + 1
+    assert world.kinds()[-1] == "drain_shortened"

@@ -231,8 +231,8 @@ def test_an_orphan_that_cannot_be_ended_is_tried_less_and_less_often(fast_path: 
     stranger = add_stranger(world, age_s=1000.0)
 
     world.run(500)
-    tries = world.kinds().count("orphan_not_ended")
-    assert 3 < tries < 20
+    assert 3 < world.calls("terminate") < 20
+    assert world.kinds().count("orphan_not_ended") == 1, "told once, tried for ever"
     world.cloud.failing = set()
     world.run(100, until=lambda: not world.cloud.is_alive(stranger))
 
@@ -455,3 +455,17 @@ def test_a_booting_instance_of_a_removed_provider_waits_for_its_cloud(fast_path:
     world.removed = set()
     world.boot()
     world.run(100, until=lambda: world.row().is_ended)
+
+
+def test_an_orphan_is_ended_though_its_clouds_list_fails_now_and_then(fast_path: Path) -> None:
+    world = make_world(fast_path)
+    stranger = add_stranger(world, age_s=1000.0)
+    looks = 0
+
+    def is_ended() -> bool:
+        nonlocal looks
+        looks += 1
+        world.cloud.failing = {"list"} if looks % 3 == 0 else set()
+        return not world.cloud.is_alive(stranger)
+
+    world.run(200, until=is_ended)

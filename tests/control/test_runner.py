@@ -9,6 +9,9 @@ import pytest
 
 from hybrid.control.mailbox import Mailbox
 from hybrid.control.runner import Outcome, Runner
+from hybrid.core.errors import FencedError
+from hybrid.core.views import StatusView
+from tests.world.trace import Point
 from tests.world.world import World
 
 GPU = {"GPU": 1.0}
@@ -26,6 +29,7 @@ class Pauses(Mailbox):
     early: float
     lasts_s: float
     runner: Runner | None = None
+    seen: list[StatusView] = field(default_factory=list)
     pauses_s: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -34,6 +38,7 @@ class Pauses(Mailbox):
 
     def wait(self, timeout_s: float) -> None:
         self.pauses_s.append(timeout_s)
+        self.seen.append(self.world.desk.status())
         self.world.clock.advance(timeout_s * (1 - self.early))
         self.world.sync()
         self.world.ray.step()
@@ -96,3 +101,42 @@ def test_many_waits_that_end_one_after_the_other_do_not_make_it_tick_without_a_p
 
     assert min(pauses.pauses_s) >= 0.1 * world.params.tick_s
     assert len(pauses.pauses_s) <= 30
+
+
+@pytest.mark.parametrize("error", [KeyError("nodes"), MemoryError(), OSError("no more files")])
+def test_a_tick_that_hits_a_bug_does_not_end_the_controller(
+    tmp_path: Path, error: Exception
+) -> None:
+    world = World(tmp_path)
+    run(world, lasts_s=5.0)
+    errors = [error] * 3
+
+    def stumble(point: Point) -> None:
+        if point.call == "view" and not point.is_after and errors:
+            raise errors.pop()
+
+    world.tracer.hook = stumble
+
+    pauses = run(world, lasts_s=20.0)
+
+    codes = [[alarm.code for alarm in status.alarms] for status in pauses.seen]
+    assert codes[:4] == [["tick_failed"], ["tick_failed"], ["tick_failed"], []]
+    first, third = pauses.seen[0], pauses.seen[2]
+    assert first.controller.state == "degraded"
+    assert type(error).__name__ in first.alarms[0].what
+    assert third.alarms[0].since_at_s == first.alarms[0].since_at_s
+    assert pauses.seen[3].controller.state == "ready"
+
+
+def test_a_controller_that_is_fenced_off_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+
+    def fenced() -> None:
+        raise FencedError("another controller took over")
+
+    monkeypatch.setattr(world.loop, "tick", fenced)
+    mailbox = Pauses(world, 0.0, 20.0)
+
+    assert Runner(world.loop, world.desk, mailbox, world.clock).run() is Outcome.FENCED

@@ -157,6 +157,7 @@ def test_every_call_of_the_world_is_known_as_a_read_or_changes_something(fast_pa
         "stop",
         "submit",
         "terminate",
+        "tidy",
     }
     world = make_world(fast_path / "only")
     world.tracer.is_recording = True

@@ -31,8 +31,8 @@ class MemoryStore:
     """What is on the disk: it outlives every controller.
 
     Attributes:
-        asked: Each intent as it was written: order and reservations follow it, also when the
-            row's instants are moved with the clock.
+        asked: Each intent as it was written: the order of rows follows it, also when their
+            instants are moved with the clock.
     """
 
     cluster_id: str = "c-memory"
@@ -79,8 +79,7 @@ class MemoryLedger:
         if instance.state is not InstanceState.REQUESTED or name in self._store.instances:
             raise LedgerError(f"cannot request instance {name}")
         spends = [s for s in self._store.spends if s.to_s > month_start_s(now_s)]
-        reserved = [self._store.asked[i.instance_id] for i in self.live_instances()]
-        committed = commitment(reserved, spends, now_s=now_s, exit_s=exit_s)
+        committed = commitment(self.live_instances(), spends, now_s=now_s, exit_s=exit_s)
         breach = cap_breach(instance.offer, caps=caps, committed=committed, exit_s=exit_s)
         if breach is not None:
             raise CapExceededError(str(breach), cap=breach.cap)

@@ -122,6 +122,16 @@ class SqlLedger:
                 spend = spend_of(instance)
                 if spend is not None:
                     connection.execute(insert(schema.spends).values(**spend.model_dump()))
+            else:
+                # When the wall clock was set, the row's start moved with it.
+                connection.execute(
+                    update(schema.reservations)
+                    .where(
+                        schema.reservations.c.instance_id == name,
+                        schema.reservations.c.from_s != instance.created_at_s,
+                    )
+                    .values(from_s=instance.created_at_s)
+                )
             self._add(connection, *events)
 
     def live_instances(self) -> Sequence[Instance]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hybrid.core.policy.caps import leave_for_caps
 from hybrid.core.policy.explain import summarise
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Plan, Snapshot
@@ -23,9 +24,12 @@ def decide(snapshot: Snapshot, params: PolicyParams) -> Plan:
     """
     ray = next((source for source in snapshot.blind if source.name == "ray"), None)
     if ray is not None:
+        leaving = leave_for_caps(snapshot, params)
+        words = f"Ray does not answer, so nothing is decided: {ray.problem}"
         return Plan(
+            actions=tuple(leaving or ()),
             breach_since_s=snapshot.breach_since_s,
-            summary=f"Ray does not answer, so nothing is decided: {ray.problem}",
+            summary=summarise(snapshot, leaving, ()) if leaving else words,
         )
     queue = Queue.of(snapshot, params)
     launches, findings = scale_out(snapshot, params, queue)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from hybrid.core.labels import admits_any
 from hybrid.core.models import Demand, Instance, InstanceState, Node, NodeStatus, Reason
+from hybrid.core.policy.caps import leave_for_caps
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Drain, Snapshot, Terminate
 from hybrid.core.policy.queue import Met, Queue, Unmet
 from hybrid.core.policy.room import Axis, Room, Vector, fits
-from hybrid.core.policy.words import plural
 
 _S = InstanceState
 
@@ -22,9 +22,9 @@ def scale_in(snapshot: Snapshot, params: PolicyParams, queue: Queue) -> list[Dra
     A money cap comes first and overrides a pause: a hard cap is a promise. Nothing else leaves
     while much of the cluster looks unhealthy, since it is then more likely that we see wrongly.
     """
-    over = _cap_reached(snapshot)
-    if over is not None:
-        return list(_leave_now(snapshot, params, over))
+    leaving = leave_for_caps(snapshot, params)
+    if leaving is not None:
+        return leaving
     if snapshot.mode.is_in_paused or _is_mass_unhealthy(snapshot, params):
         return []
     blind = {source.name for source in snapshot.blind}
@@ -47,7 +47,7 @@ def scale_in(snapshot: Snapshot, params: PolicyParams, queue: Queue) -> list[Dra
 
 def min_life_s(instance: Instance, snapshot: Snapshot, params: PolicyParams) -> float:
     """Return the age before which an instance is not asked to leave, seconds."""
-    boot_s = snapshot.boot_s_by_offer.get(instance.offer.offer_id, 0.0)
+    boot_s = snapshot.boot_s_by_offer.get(instance.offer.offer_id, instance.offer.boot_s)
     return max(params.min_life_s, params.boot_life_ratio * boot_s)
 
 
@@ -148,48 +148,6 @@ def _come_home(
 def _used(node: Node) -> dict[str, float]:
     used = {name: total - node.available.get(name, 0.0) for name, total in node.total.items()}
     return {k: v for k, v in used.items() if v > 0 and k != "object_store_memory"}
-
-
-def _cap_reached(snapshot: Snapshot) -> Reason | None:
-    """Return why everything rented must leave now, or `None`."""
-    caps, used = snapshot.caps, snapshot.commitment
-    rows = (
-        ("day", caps.usd_per_day, used.day_usd),
-        ("month", caps.usd_per_month, used.month_usd),
-    )
-    for period, cap, spent in rows:
-        if cap is not None and spent + used.day_exit_usd >= cap and used.node_count:
-            return Reason(
-                code=f"budget_{period}",
-                message=(
-                    f"${spent:.2f} of ${cap:.2f} for this {period} are spent, and "
-                    f"${used.day_exit_usd:.2f} are kept to bring "
-                    f"{plural(used.node_count, 'rented node')} home"
-                ),
-                facts={
-                    "spent_usd": round(spent, 4),
-                    "exit_usd": round(used.day_exit_usd, 4),
-                    "cap_usd": cap,
-                },
-            )
-    return None
-
-
-def _leave_now(
-    snapshot: Snapshot, params: PolicyParams, reason: Reason
-) -> Iterator[Drain | Terminate]:
-    for instance in sorted(snapshot.instances, key=lambda i: i.instance_id):
-        if instance.quarantine:
-            continue
-        if instance.state is _S.BOOTING:
-            yield Terminate(instance_id=instance.instance_id, reason=reason)
-        elif instance.state is _S.RUNNING:
-            yield Drain(
-                instance_id=instance.instance_id,
-                is_busy=True,
-                deadline_at_s=snapshot.now_s + params.drain_s,
-                reason=reason,
-            )
 
 
 def _running(snapshot: Snapshot) -> Iterator[tuple[Instance, Node]]:

@@ -24,6 +24,7 @@ from hybrid.core.models import (
     Offer,
     Spread,
 )
+from hybrid.core.policy.caps import leave_for_caps
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.market import is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
@@ -364,12 +365,12 @@ def test_equal_snapshots_give_equal_plans_in_any_order(
 
 @given(snapshots(), all_params)
 @many
-def test_nothing_is_done_while_ray_is_silent(snapshot: Snapshot, params: PolicyParams) -> None:
+def test_only_a_hard_cap_acts_while_ray_is_silent(snapshot: Snapshot, params: PolicyParams) -> None:
     silent = snapshot.model_copy(update={"blind": (*snapshot.blind, blind("ray"))})
 
     made = decide(silent, params)
 
-    assert made.actions == ()
+    assert made.actions == tuple(leave_for_caps(snapshot, params) or ())
     assert made.breach_since_s == snapshot.breach_since_s
 
 

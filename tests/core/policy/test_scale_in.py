@@ -407,16 +407,42 @@ def test_everything_leaves_when_the_money_that_is_left_just_pays_the_way_home(
     assert [a.reason.code for a in made.actions] == ([code] if code else [])
 
 
-def test_a_spent_budget_with_nothing_rented_does_nothing() -> None:
-    made = plan(nodes=(make_node("h"),), caps=Caps(usd_per_day=1), commitment=Commitment(day_usd=9))
-
-    assert made.actions == ()
-
-
 BROKE: dict[str, Any] = {
     "caps": Caps(usd_per_day=10),
     "commitment": Commitment(node_count=5, day_usd=10),
 }
+
+
+@pytest.mark.parametrize(
+    ("deadline_s", "is_shortened"), [(None, False), (1_800.0, False), (1_801.0, True)]
+)
+@pytest.mark.parametrize("sources", [(), (blind("ray"),)], ids=["ray-up", "ray-silent"])
+def test_a_drain_that_lasts_longer_than_the_money_is_made_shorter(
+    deadline_s: float | None, is_shortened: bool, sources: Any
+) -> None:
+    deadline_at_s = None if deadline_s is None else NOW_S + deadline_s
+    leaver = make_instance(state=S.DRAINING, deadline_at_s=deadline_at_s)
+
+    made = plan((leaver, make_node("h")), blind=sources, **BROKE)
+
+    assert leaving(made) == (["i-1"] if is_shortened else [])
+    for drain in made.actions:
+        assert isinstance(drain, Drain)
+        assert drain.is_busy
+        assert drain.deadline_at_s == NOW_S + 1_800.0
+
+
+def test_a_boot_that_nobody_saw_yet_counts_as_long_as_the_offer_says() -> None:
+    offer = make_offer().model_copy(update={"boot_s": 400.0})
+
+    assert leaving(plan(idle(offer=offer, age_s=1_199.0))) == []
+    assert leaving(plan(idle(offer=offer, age_s=1_200.0))) == ["i-1"]
+
+
+def test_a_spent_budget_with_nothing_rented_does_nothing() -> None:
+    made = plan(nodes=(make_node("h"),), caps=Caps(usd_per_day=1), commitment=Commitment(day_usd=9))
+
+    assert made.actions == ()
 
 
 def test_money_ends_what_boots_and_drains_what_runs_and_leaves_the_rest_to_its_course() -> None:
