@@ -43,12 +43,18 @@ class Desk(Commands):
     _tick_at_s: float | None = None
     _tick_started_s: float | None = None
     _alarm_since_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    _fault_since_s: float | None = None
 
     # --- the loop's side ------------------------------------------------------------------
 
     def tick_started(self) -> None:
         """Note the start of a tick, for the stall watch."""
         self._tick_started_s = self.clock.monotonic_s()
+
+    def tick_failed(self, reason: str) -> None:
+        """Note that a tick could not be finished, until one can."""
+        self._fault_since_s = self._fault_since_s or self.clock.now_s()
+        self.fault = reason
 
     def publish(self) -> None:
         """Hand over what is true after a tick; called by the loop's thread only."""
@@ -57,6 +63,7 @@ class Desk(Commands):
         self._tick_started_s = None
         self._tick_at_s = self.clock.now_s()
         self._published = self._take()
+        self.fault, self._fault_since_s = "", None
 
     def _take(self) -> Published:
         loop, now_s = self.loop, self.clock.now_s()
@@ -108,8 +115,11 @@ class Desk(Commands):
                 controller=self._controller(),
                 mode=self.loop.mode,
                 budget=BudgetView(caps=self.loop.params.caps, now=self.loop.commitment),
+                alarms=self._fault_alarms(),
             )
-        return published.view.model_copy(update={"controller": self._controller()})
+        view = published.view
+        alarms_now = (*self._fault_alarms(), *view.alarms)
+        return view.model_copy(update={"controller": self._controller(), "alarms": alarms_now})
 
     def nodes(self) -> NodesView:
         """See `Service.nodes`."""
@@ -153,6 +163,15 @@ class Desk(Commands):
         """See `Service.jobs`."""
         found = self.ledger.jobs(is_live_only=is_live_only, limit=limit)
         return JobsView(at_s=self.clock.now_s(), jobs=tuple(found))
+
+    def _fault_alarms(self) -> tuple[Alarm, ...]:
+        fault, since_s = self.fault, self._fault_since_s
+        if not fault or since_s is None:
+            return ()
+        what = (
+            f"the controller cannot finish a tick, so this may be old; it goes on trying: {fault}"
+        )
+        return (Alarm(code="tick_failed", what=what, since_at_s=since_s),)
 
     # --- parts ----------------------------------------------------------------------------
 

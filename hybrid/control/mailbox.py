@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import queue
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from hybrid.control import log
 from hybrid.core.errors import ClusterError, HybridError
 
+_log = log.get(__name__)
 _T = TypeVar("_T")
 
 
 class Mailbox:
-    """A queue of calls, and the bell that ends the loop's pause."""
+    """A queue of calls, and the bell that ends the loop's pause.
+
+    The bell is rung by signal handlers, too, which run in the loop's own thread at any moment: a
+    `threading.Event` would wait there for a lock that this very thread holds. `SimpleQueue.put`
+    is made for that.
+    """
 
     def __init__(self) -> None:
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
-        self._bell = threading.Event()
+        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def ring(self) -> None:
-        """End the loop's pause, so that a tick starts at once."""
-        self._bell.set()
+        """End the loop's pause, so that a tick starts at once; safe in a signal handler."""
+        self._bell.put(None)
 
     def wait(self, timeout_s: float) -> None:
         """Pause the loop until the bell rings, at most `timeout_s`."""
-        self._bell.wait(timeout_s)
-        self._bell.clear()
+        with suppress(queue.Empty):
+            self._bell.get(timeout=timeout_s)
+            while True:  # however often it rang, one tick answers
+                self._bell.get_nowait()
 
     def ask(self, call: Callable[[], _T], *, timeout_s: float = 30.0) -> _T:
         """Have the loop's thread run `call`; return its result.
@@ -49,7 +58,10 @@ class Mailbox:
             ) from error
 
     def serve(self) -> None:
-        """Run every call that waits; the loop calls this between ticks."""
+        """Run every call that waits; the loop calls this between ticks.
+
+        A call that hits a bug fails whoever asked, and nobody else.
+        """
         while True:
             try:
                 call, answer = self._calls.get_nowait()
@@ -59,7 +71,10 @@ class Mailbox:
                 answer.set_result(call())
             except HybridError as error:
                 answer.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - any bug, of any part
+                _log.exception("request_failed")
+                answer.set_exception(error)
             except BaseException as error:
-                # A bug, or the end of the process: whoever waits must not wait in vain.
+                # The end of the process: whoever waits must not wait in vain.
                 answer.set_exception(error)
                 raise

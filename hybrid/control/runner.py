@@ -90,19 +90,25 @@ class Runner:
                 self.desk.close_now("a signal during the start")
             self.mailbox.serve()
             self.loop.tick()
-            self.desk.fault = ""
             self.desk.publish()
         except FencedError as error:
             _log.error("fenced", reason=str(error))
             return Outcome.FENCED
         except LedgerError as error:
-            self._fail("ledger_failed", error)
+            self._fail("ledger_failed", str(error))
         except HybridError as error:
-            self._fail("tick_failed", error)
+            self._fail("tick_failed", str(error))
+        except Exception as error:  # noqa: BLE001 - see _fail
+            reason = f"a bug: {type(error).__name__}: {error}; see the controller's log"
+            self._fail("tick_failed", reason, error=error)
         return None
 
-    def _fail(self, event: str, error: HybridError) -> None:
-        """Note a failed tick; the next one starts from what is true then."""
-        if self.desk.fault != str(error):
-            _log.error(event, reason=str(error))
-        self.desk.fault = str(error)
+    def _fail(self, event: str, reason: str, *, error: Exception | None = None) -> None:
+        """Note a failed tick; the next one starts from what is true then.
+
+        Also after a bug: a controller that ends for it lets leases run out, and the next one
+        would meet the same bug.
+        """
+        if self.desk.fault != reason:
+            _log.error(event, reason=reason, exc_info=error)
+        self.desk.tick_failed(reason)
