@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from hybrid.core.models import Offer
 from tests.cli.conftest import Run
 from tests.cli.test_speed import loaded
 
@@ -197,6 +199,36 @@ def test_a_provider_that_cannot_be_loaded_is_no_traceback(
     assert shown.code == 2
     assert "the provider cannot be loaded" in shown.err
     assert "install it anew" in shown.err
+
+
+class Shelf:
+    """A provider of somebody else's, which says what it offers to a controller only."""
+
+    name = "shelf"
+    list_lag_s = 0.0
+
+    def offers(self) -> Sequence[Offer]:
+        raise AssertionError("a cloud was asked")
+
+
+def make_shelf(_name: str, _raw: Mapping[str, object], _context: object) -> Shelf:
+    """Return the provider; its entry point."""
+    return Shelf()
+
+
+def test_a_provider_that_cannot_answer_offline_is_not_asked(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package(tmp_path, monkeypatch)
+    points = tmp_path / "elsewhere" / "hybrid_burst-0.1.0.dist-info" / "entry_points.txt"
+    points.write_text("[hybrid.providers]\nshelf = tests.cli.test_validate:make_shelf\n")
+    write(tmp_path, "infra: shelf, instance_type: box, accelerators: GPU:2", more="")
+
+    checked, plan = run("config", "validate"), run("plan", "--offline")
+
+    assert (checked.code, plan.code) == (0, 0)
+    assert "says what it offers to a running controller only" in checked.out
+    assert "online_only" in plan.out
 
 
 @pytest.mark.slow
