@@ -183,7 +183,7 @@ def _control(
         server.stop()
         state.unpublish()
     code = _farewell(controller.runner, outcome, base, ledger)
-    ledger.close()
+    controller.close()
     return code
 
 

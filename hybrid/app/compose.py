@@ -6,7 +6,7 @@ import os
 import platform
 import random
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,12 +15,14 @@ import hybrid
 from hybrid.adapters.job_logs import JobLogFolder
 from hybrid.adapters.ledger import SqlLedger
 from hybrid.adapters.local_jobs import LocalJobs
+from hybrid.adapters.own_log import OwnLog
 from hybrid.adapters.packages import PackageFolder
 from hybrid.adapters.ray import RayCluster
 from hybrid.adapters.state import StateFolder
 from hybrid.app import makers
 from hybrid.app.base import LocalBase
 from hybrid.app.translate import control_params
+from hybrid.client.discover import LOG_NAME
 from hybrid.control.act import Actor
 from hybrid.control.base import Base
 from hybrid.control.book import Book
@@ -45,11 +47,21 @@ from hybrid.settings import Settings, dump
 
 @dataclass
 class Controller:
-    """A controller, ready to run."""
+    """A controller, ready to run.
+
+    Attributes:
+        closers: End its connections to Ray.
+    """
 
     runner: Runner
     desk: Desk
     ledger: SqlLedger
+    closers: tuple[Callable[[], None], ...] = ()
+
+    def close(self) -> None:
+        """End its connections: to Ray, then to the ledger."""
+        for close in (*self.closers, self.ledger.close):
+            close()
 
 
 def make_providers(
@@ -158,4 +170,7 @@ def make_controller(
         settings=dump(settings),
         pid=os.getpid(),
     )
-    return Controller(Runner(loop, desk, mailbox, clock), desk, ledger)
+    runner = Runner(
+        loop, desk, mailbox, clock, before_tick=OwnLog(state.path / LOG_NAME).keep_small
+    )
+    return Controller(runner, desk, ledger, (cluster.close, ray_jobs.close))

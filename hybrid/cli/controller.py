@@ -194,7 +194,8 @@ def last_lines(path: Path, start: int = 0) -> Sequence[str]:
     try:
         with path.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
-            log.seek(max(start, size - _TAIL_BYTES))
+            # A controller that has begun a new log wrote all of this one.
+            log.seek(max(start if start <= size else 0, size - _TAIL_BYTES))
             text = log.read().decode("utf-8", "replace")
     except OSError:
         return ()

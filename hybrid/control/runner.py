@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -37,6 +38,7 @@ class Runner:
         is_stop_asked: Set by `stop`, from a signal handler.
         is_fresh: This run started the head. Otherwise it took over a cluster that was up, work
             and all.
+        before_tick: Housekeeping of the process; must not raise.
     """
 
     loop: Loop
@@ -45,6 +47,7 @@ class Runner:
     clock: Clock
     is_stop_asked: bool = field(default=False)
     is_fresh: bool = True
+    before_tick: Callable[[], None] = field(default=lambda: None)
 
     def stop(self) -> None:
         """Ask for the end; safe to call from a signal handler.
@@ -60,6 +63,7 @@ class Runner:
         while not self.loop.is_done:
             if self.is_stop_asked and not self._is_to_be_undone and not self.loop.mode.is_closing:
                 return Outcome.STOPPED
+            self.before_tick()
             started_s = self.clock.monotonic_s()
             if self._tick() is Outcome.FENCED:
                 return Outcome.FENCED
