@@ -7,21 +7,42 @@ from collections.abc import Mapping
 TAG = "HYBRID_NODE_TAG"
 """Every process of a node carries `<cluster id>/<node id>` under this name."""
 
-# Settings of another Ray or hybrid process must not reach this node, and a cloud's keys must
-# not reach the work that runs on it: whoever has them can rent machines.
-_DROPPED_PREFIXES = ("RAY_", "HYBRID_", "BCE_", "BAIDUBCE_", "BAIDUCLOUD_")
+# Settings of another Ray or hybrid process must not reach this node, and neither must what opens
+# the clouds' accounts or the ledger: whoever has that can rent machines, or write that a cap was
+# never reached. A cloud's whole family of names goes, since SDKs learn new ways to sign in; what
+# only says where to work stays. A job that needs access of its own gets it in its own `env`.
+_DROPPED_PREFIXES = (
+    "RAY_",
+    "HYBRID_",
+    "AWS_",
+    "BOTO_",
+    "BAIDUBCE_",
+    "BAIDUCLOUD_",
+    "BCE_",
+    "CLOUDSDK_",
+    "GOOGLE_",
+)
 _DROPPED = frozenset(
     {
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SECURITY_TOKEN",
-        "AWS_SESSION_TOKEN",
-        "CLOUDSDK_AUTH_ACCESS_TOKEN",
-        "GOOGLE_APPLICATION_CREDENTIALS",
-        "GOOGLE_CREDENTIALS",
-        "GOOGLE_OAUTH_ACCESS_TOKEN",
         "NOTIFY_SOCKET",
+        "PGPASSFILE",
+        "PGPASSWORD",
+        "PGSERVICE",
+        "PGSERVICEFILE",
+        "PGSSLCERT",
+        "PGSSLKEY",
+        "PGSSLPASSWORD",
         "PYTHONSAFEPATH",
+    }
+)
+_KEPT = frozenset(
+    {
+        "AWS_CA_BUNDLE",
+        "AWS_DEFAULT_REGION",
+        "AWS_EC2_METADATA_DISABLED",
+        "AWS_REGION",
+        "GOOGLE_CLOUD_PROJECT",
+        "GOOGLE_CLOUD_REGION",
     }
 )
 
@@ -63,4 +84,4 @@ def node_environment(
 
 
 def _is_dropped(name: str) -> bool:
-    return name in _DROPPED or name.startswith(_DROPPED_PREFIXES)
+    return name in _DROPPED or (name.startswith(_DROPPED_PREFIXES) and name not in _KEPT)

@@ -138,3 +138,33 @@ def test_the_environment_is_inherited_but_for_foreign_settings_and_keys() -> Non
     }
     with_token = node_environment({}, {}, tag="c/x", ray_token="t")
     assert with_token["RAY_AUTH_TOKEN"] == "t"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PGPASSWORD",
+        "PGPASSFILE",
+        "PGSERVICEFILE",
+        "PGSSLKEY",
+        "HYBRID_CONTROLLER__LEDGER",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_PROFILE",
+        "AWS_SESSION_TOKEN",
+        "AWS_SHARED_CREDENTIALS_FILE",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "BAIDUCLOUD_ACCESS_KEY",
+        "BAIDUCLOUD_SECRET_KEY",
+        "CLOUDSDK_AUTH_ACCESS_TOKEN",
+        "CLOUDSDK_CONFIG",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_OAUTH_ACCESS_TOKEN",
+    ],
+)
+def test_what_opens_the_ledger_or_a_cloud_account_reaches_no_job(name: str) -> None:
+    env = node_environment({name: "canary", "HF_TOKEN": "mine"}, {}, tag="c/x", ray_token="")
+
+    assert "canary" not in env.values()
+    assert env["HF_TOKEN"] == "mine"
