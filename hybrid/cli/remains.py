@@ -69,7 +69,7 @@ def _noted(path: Path) -> str | None:
         return None
 
 
-def _node_folders(state_dir: Path) -> Iterator[Path]:
+def node_folders(state_dir: Path) -> Iterator[Path]:
     """Yield the folders of all nodes that were ever started from a state folder."""
     for pattern in ("nodes/*/node.json", "providers/*/instances/*/node.json"):
         yield from sorted(path.parent for path in state_dir.glob(pattern))
@@ -81,7 +81,7 @@ def live_nodes(state_dir: Path) -> list[str]:
 
     name_by_tag: dict[str, str] = {}
     unknown = []
-    for folder in _node_folders(state_dir):
+    for folder in node_folders(state_dir):
         try:
             name_by_tag[Folder(folder).tag()] = folder.name
         except BadFolderError as error:
@@ -89,13 +89,13 @@ def live_nodes(state_dir: Path) -> list[str]:
     if not name_by_tag:
         return unknown
     pids_by_name: dict[str, list[int]] = {}
-    for tag, pid in _tagged():
+    for tag, pid in tagged():
         if tag in name_by_tag:
             pids_by_name.setdefault(name_by_tag[tag], []).append(pid)
     return unknown + [_node_line(name, pids) for name, pids in sorted(pids_by_name.items())]
 
 
-def _tagged() -> Iterator[tuple[str, int]]:
+def tagged() -> Iterator[tuple[str, int]]:
     """Yield every process that belongs to a node, of whatever cluster, with its mark."""
     from hybrid.node.environment import TAG
     from hybrid.node.processes import environment, find_all

@@ -18,7 +18,7 @@ _PREPARE = "set -euo pipefail; . scripts/lib/venv.sh"
 def measure() -> list[Figure]:
     """Prepare .venv, then run scripts/quickstart."""
     with tempfile.TemporaryDirectory(prefix="hybrid-bench-") as home:
-        env = environment(Path(home))
+        env = {**environment(Path(home)), "HYBRID_QUICKSTART_HOME": home}
         started_s = time.monotonic()
         run(["bash", "-c", _PREPARE], env, limit_s=_LIMIT_S)
         prepared_s = time.monotonic()

@@ -109,7 +109,7 @@ def test_a_folder_of_something_else_is_no_cluster(run: Run, home: Path) -> None:
 
 
 def test_a_relative_state_folder_is_the_same_cluster(run: Run, lab: Lab, home: Path) -> None:
-    named = run("down", "-c", "./home/lab")
+    named = run("down", "-c", f"./{home.name}/lab")
 
     assert named.code == 2
     assert "Closing cluster lab ends:" in named.out
@@ -122,7 +122,7 @@ def test_a_dead_cluster_is_closed_by_its_relative_folder(
     (tmp_path / "lab.yaml").write_text("name: lab\n")
     dead(home / "lab", tmp_path / "lab.yaml")
 
-    shown = start("down", "-c", "./home/lab", "-y")
+    shown = start("down", "-c", f"./{home.name}/lab", "-y")
 
     assert shown.code == 0
     assert "Cluster lab is closed" in shown.out
