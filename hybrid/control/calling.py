@@ -18,7 +18,13 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from hybrid.control import log
 from hybrid.core.backoff import backoff_s
 from hybrid.core.bucket import Bucket, Rate
-from hybrid.core.errors import HybridError, ProviderError, ThrottledError, TransientError
+from hybrid.core.errors import (
+    HybridError,
+    PendingError,
+    ProviderError,
+    ThrottledError,
+    TransientError,
+)
 from hybrid.core.models import CloudInstance, LaunchSpec, Model, Offer
 from hybrid.core.models.withheld import Offered
 from hybrid.core.ports import Clock, GangProvider, Provider, TidyProvider
@@ -231,8 +237,11 @@ class CalledProvider:
 def _is_worth_repeating(error: BaseException) -> bool:
     """Return whether the same call again, in a moment, may work.
 
-    Our own limit is not repeated here: the bucket was waited for already.
+    Our own limit is not repeated here: the bucket was waited for already. Nor is what the cloud
+    accepted: it was waited for too, and until the next tick the cloud's list may show it.
     """
+    if isinstance(error, PendingError):
+        return False
     if isinstance(error, ThrottledError):
         return error.code != _OWN_LIMIT
     return isinstance(error, TransientError)

@@ -77,8 +77,8 @@ class Clouds:
         self._by_id = {}
         now_s = self.clock.monotonic_s()
         looks = [_Look(p, self._are_offers_old(p.name, now_s)) for p in self.providers]
-        for look, seen in zip(looks, self.together([look.ask for look in looks]), strict=True):
-            name = look.provider.name
+        for number, seen in self.together([look.ask for look in looks]):
+            name = looks[number].provider.name
             if seen.offers is not None:
                 self._offers_at_s[name] = now_s
                 self._take_offers(name, seen.offers)

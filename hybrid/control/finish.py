@@ -81,10 +81,9 @@ class Finisher:
         self.book.ledger.check_epoch()
         if self.book.ledger.mode().is_dry_run:
             return
-        answers = self.clouds.together([call for _, call in due])
-        for (instance, _), error in zip(due, answers, strict=True):
+        for number, error in self.clouds.together([call for _, call in due]):
             if error is not None:
-                self._not_ended(instance, error)
+                self._not_ended(due[number][0], error)
 
     def renew_leases(self) -> None:
         """Extend the lives of what is wanted; what is not renewed ends itself."""
@@ -104,11 +103,12 @@ class Finisher:
             for (name, until_s), instances in due.items()
         ]
         # All clouds first, then the notes: a ledger that cannot be written costs no lives.
-        answers = self.clouds.together(calls)
-        for instances, changes in zip(due.values(), answers, strict=True):
+        answers = dict(self.clouds.together(calls))
+        extended = [(rows, answers[number]) for number, rows in enumerate(due.values())]
+        for instances, changes in extended:
             if until_s := changes.get("lease_until_s"):
                 self._sent_s |= dict.fromkeys((i.instance_id for i in instances), until_s)
-        for instances, changes in zip(due.values(), answers, strict=True):
+        for instances, changes in extended:
             for instance in instances:
                 self.book.note(instance, **changes)
 

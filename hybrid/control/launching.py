@@ -230,7 +230,7 @@ class Launcher:
     # --- calls ----------------------------------------------------------------------------
 
     def _call(self, orders: Sequence[Sequence[Instance]]) -> None:
-        """Make all calls at once, then write down what came of each."""
+        """Make all calls at once, and write down what comes of each."""
         requests = []
         for instances in orders:
             name = instances[0].offer.provider
@@ -246,15 +246,15 @@ class Launcher:
         called = {i.instance_id for request in requests for i in request.instances}
         # Whatever happens to us before an answer is written down: they may exist.
         untouched, self._untouched = self._untouched & called, self._untouched - called
-        answers = self.clouds.together([request.ask for request in requests])
-        for request, answer in zip(requests, answers, strict=True):
+        for number, answer in self.clouds.together([request.ask for request in requests]):
+            # As they come: a node may ask to join while another cloud still thinks.
+            request = requests[number]
             is_untouched = all(i.instance_id in untouched for i in request.instances)
             if is_untouched and (answer is None or isinstance(answer, ThrottledError)):
                 self._untouched.update(i.instance_id for i in request.instances)
-            if answer is None:
-                continue
-            self._settle(request.instances, answer, is_untouched=is_untouched)
-            self.clouds.forget_offers(request.provider.name)
+            if answer is not None:
+                self._settle(request.instances, answer, is_untouched=is_untouched)
+                self.clouds.forget_offers(request.provider.name)
 
     def _join_tokens(self, instances: Iterable[Instance]) -> dict[str, str]:
         return {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Protocol, TypeVar
 
 _T = TypeVar("_T")
@@ -12,18 +12,19 @@ _T = TypeVar("_T")
 class Together(Protocol):
     """Makes calls that do not depend on each other."""
 
-    def __call__(self, calls: Sequence[Callable[[], _T]]) -> list[_T]:
-        """Return the answers in the order of the calls, when all have ended.
+    def __call__(self, calls: Sequence[Callable[[], _T]]) -> Iterator[tuple[int, _T]]:
+        """Yield the number of each call with its answer, as the answers come.
 
-        What a call raises is raised here once all have ended; the answers of the others are
-        then lost, so calls return the errors that are expected of them.
+        What a call raises is raised here after the last answer, so calls return the errors that
+        are expected of them.
         """
         ...
 
 
-def in_turn(calls: Sequence[Callable[[], _T]]) -> list[_T]:
+def in_turn(calls: Sequence[Callable[[], _T]]) -> Iterator[tuple[int, _T]]:
     """Make one call after the other: the same in every run, for tests and simulations."""
-    return [call() for call in calls]
+    for number, call in enumerate(calls):
+        yield number, call()
 
 
 class AtOnce:
@@ -36,11 +37,19 @@ class AtOnce:
     def __init__(self, limit: int = 16) -> None:
         self._limit = limit
 
-    def __call__(self, calls: Sequence[Callable[[], _T]]) -> list[_T]:
+    def __call__(self, calls: Sequence[Callable[[], _T]]) -> Iterator[tuple[int, _T]]:
         """See `Together`."""
         if len(calls) <= 1:
-            return in_turn(calls)
+            yield from in_turn(calls)
+            return
+        failure: BaseException | None = None
         workers = min(self._limit, len(calls))
         with ThreadPoolExecutor(workers, thread_name_prefix="cloud-call") as pool:
-            futures = [pool.submit(call) for call in calls]
-        return [future.result() for future in futures]
+            numbers = {pool.submit(call): number for number, call in enumerate(calls)}
+            for done in as_completed(numbers):
+                error = done.exception()
+                if error is None:
+                    yield numbers[done], done.result()
+                failure = failure or error
+        if failure is not None:
+            raise failure

@@ -101,6 +101,10 @@ class TransientError(ProviderError):
     """Outcome unknown or passing trouble: the same call again, with the same token."""
 
 
+class PendingError(TransientError):
+    """The cloud took the call and is still at work: the same call again, but not at once."""
+
+
 class AuthError(ProviderError):
     """Credentials are missing, wrong or expired: stop using the provider, tell a human."""
 

@@ -69,7 +69,7 @@ class GangLauncher:
             undecided.add(place, instance_id, operation)
         operation = self.single.end_of(operation)
         if not operation.is_done:
-            raise self.single.unknown(doing, self.single.still_at_work)
+            raise self.single.pending(doing)
         if operation.failures and not self._is_whole_already(asked, token, operation, doing):
             undecided.forget(asked)
             raise refused(operation.failures, provider=client.provider, doing=doing)

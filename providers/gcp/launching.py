@@ -12,7 +12,13 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hybrid.core.errors import ConflictError, NotFoundError, ProviderError, TransientError
+from hybrid.core.errors import (
+    ConflictError,
+    NotFoundError,
+    PendingError,
+    ProviderError,
+    TransientError,
+)
 from hybrid.core.models import LaunchSpec
 from hybrid.core.ports import Clock
 from providers.gcp.client import Client
@@ -58,7 +64,7 @@ class Launcher:
         self.undecided.add(place, spec.instance_id, operation)
         operation = self.end_of(operation)
         if not operation.is_done:
-            raise self.unknown(f"launch {place}", self.still_at_work)
+            raise self.pending(f"launch {place}")
         if operation.failures:
             self._check_nothing_is_left(place, token)
             self.undecided.forget([place])
@@ -67,11 +73,6 @@ class Launcher:
         self.undecided.forget([place])
 
     # --- what single launches and gangs share ---------------------------------------------
-
-    @property
-    def still_at_work(self) -> str:
-        """What is said of an operation that takes longer than we wait."""
-        return f"still at work after {self.wait_s:.0f} s; asked again with the same token"
 
     def end_of(self, operation: Operation) -> Operation:
         """Return the operation when it is done or the time is over.
@@ -83,6 +84,11 @@ class Launcher:
         except ProviderError as err:
             text = f"accepted, but its end is unknown: {err}"
             raise TransientError(text, provider=err.provider, code=err.code) from err
+
+    def pending(self, doing: str) -> PendingError:
+        """Return the error of an operation that takes longer than we wait."""
+        text = f"still at work after {self.wait_s:.0f} s; asked again with the same token"
+        return PendingError(f"Google Cloud, {doing}: {text}", provider=self.client.provider)
 
     def unknown(self, doing: str, text: str) -> TransientError:
         """Return the error of a launch whose outcome is unknown."""

@@ -14,6 +14,7 @@ from hybrid.core.errors import (
     AuthError,
     CapacityError,
     FencedError,
+    PendingError,
     ProviderError,
     QuotaError,
     ThrottledError,
@@ -64,6 +65,17 @@ def test_a_lost_answer_is_repeated_with_the_same_token_and_rents_once() -> None:
 
     assert cloud.calls.count("launch") == 2
     assert len(cloud.machines) == 1
+
+
+def test_what_the_cloud_is_still_at_work_on_is_left_to_the_next_tick() -> None:
+    clock = VirtualClock()
+    faults: list[ProviderError | str] = [PendingError("at work", provider="sim")]
+    cloud = SimCloud(clock, [OFFER], launch_faults=faults)
+
+    with pytest.raises(PendingError):
+        launch(make_called(cloud, clock))
+
+    assert cloud.calls.count("launch") == 1
 
 
 @pytest.mark.parametrize("kind", [ThrottledError, TransientError])

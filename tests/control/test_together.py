@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hybrid.control.calling import CalledProvider, CallLimits
-from hybrid.control.together import AtOnce
+from hybrid.control.together import AtOnce, in_turn
 from hybrid.core.errors import CapacityError, FencedError, ProviderError, TransientError
 from hybrid.core.models import Caps, Reason
 from hybrid.core.policy.plan import Launch, Plan
@@ -28,9 +28,9 @@ class Waves:
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def __call__(self, calls: list[Callable[[], object]]) -> list[object]:
+    def __call__(self, calls: list[Callable[[], object]]) -> Iterator[tuple[int, object]]:
         self.sizes.append(len(calls))
-        return [call() for call in calls]
+        yield from in_turn(calls)
 
 
 def make_world(folder: Path) -> World:
@@ -80,14 +80,25 @@ def test_no_intent_is_written_for_what_will_not_be_asked(fast_path: Path) -> Non
     assert len(world.rows()) == 1
 
 
-def test_calls_go_out_at_once_and_answers_come_in_order() -> None:
+def test_calls_go_out_at_once_and_each_answer_has_its_number() -> None:
     meeting = threading.Barrier(8)
 
     def call(number: int) -> int:
         meeting.wait(timeout=30)
-        return number
+        return 10 * number
 
-    assert AtOnce(8)([partial(call, n) for n in range(8)]) == list(range(8))
+    answers = dict(AtOnce(8)([partial(call, n) for n in range(8)]))
+
+    assert answers == {n: 10 * n for n in range(8)}
+
+
+def test_an_answer_is_there_before_the_slowest_one() -> None:
+    is_first_told = threading.Event()
+    answers = AtOnce(2)([lambda: is_first_told.wait(30), lambda: True])
+
+    assert next(answers) == (1, True)
+    is_first_told.set()
+    assert next(answers) == (0, True)
 
 
 def test_no_more_than_the_limit_are_under_way() -> None:
@@ -102,7 +113,7 @@ def test_no_more_than_the_limit_are_under_way() -> None:
         with lock:
             now -= 1
 
-    AtOnce(3)([call] * 12)
+    list(AtOnce(3)([call] * 12))
 
     assert most <= 3
 
@@ -118,7 +129,7 @@ def test_one_call_that_breaks_waits_for_the_others() -> None:
         raise FencedError("another controller took over")
 
     with pytest.raises(FencedError):
-        AtOnce(4)([bad, good, good])
+        list(AtOnce(4)([bad, good, good]))
     assert len(done) == 2
 
 

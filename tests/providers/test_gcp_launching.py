@@ -11,6 +11,7 @@ from hybrid.core.errors import (
     CapacityError,
     ConflictError,
     InvalidRequestError,
+    PendingError,
     ProviderError,
     QuotaError,
     TransientError,
@@ -40,7 +41,7 @@ def instance(cloud: GcpCloud) -> dict[str, Any]:
 def test_a_launch_that_takes_too_long_is_the_same_machine_later(cloud: GcpCloud) -> None:
     cloud.emulator.cloud.provision_s = 60.0
     provider, spec = cloud.provider(launch_wait="100ms"), make_spec(cloud)
-    with pytest.raises(TransientError, match=r"still at work after 0 s|same token"):
+    with pytest.raises(PendingError, match=r"still at work after 0 s|same token"):
         launch(provider, spec)
     before = listed(provider)
 

@@ -59,6 +59,7 @@ class Provider(Protocol):
             AuthError: Nothing was rented.
             ThrottledError: Nothing was rented; try the same call again.
             TransientError: Unknown whether something was rented; same call, same token.
+            PendingError: The same, and the cloud is at work on it.
         """
         ...
 
