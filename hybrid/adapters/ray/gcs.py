@@ -122,6 +122,13 @@ class Gcs:
             # hold on to a connection to a head that was replaced.
             self.close()
             raise self._translate(err) from err
+        except ValueError as err:
+            # The same failure of another thread's call has closed the channel just now.
+            self.close()
+            raise ClusterError(
+                f"the connection to Ray's head at {self._address} was closed meanwhile ({err}); "
+                "the next call opens a new one"
+            ) from err
 
     def _open(self) -> Any:
         import grpc

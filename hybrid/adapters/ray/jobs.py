@@ -87,11 +87,18 @@ class RayJobs:
         """
         response = self._dashboard.call("GET", "/api/jobs/")
         found = self._dashboard.json(response, "list the jobs")
-        return {
-            raw["submission_id"]: _status(raw)
-            for raw in found
-            if raw.get("submission_id")  # drivers that nobody submitted have none
-        }
+        try:
+            return {
+                raw["submission_id"]: _status(raw)
+                for raw in found
+                if raw.get("submission_id")  # drivers that nobody submitted have none
+            }
+        except (AttributeError, KeyError, TypeError, ValueError) as err:
+            raise ClusterError(
+                f"Ray's dashboard at {self._dashboard.url} lists its jobs in a form that is not "
+                f"understood ({type(err).__name__}: {err}); use the version of Ray that hybrid "
+                "asks for"
+            ) from err
 
     def stop(self, job_id: str) -> None:
         """See `JobRunner.stop`. Ask again until the job has ended."""

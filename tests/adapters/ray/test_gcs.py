@@ -60,3 +60,14 @@ def test_a_job_that_is_not_there_has_no_supervisor(local_ray: LocalRay) -> None:
 
     assert gcs.end_job_supervisor("nobody") is False
     gcs.close()
+
+
+def test_a_connection_that_another_thread_closed_is_opened_anew() -> None:
+    gcs = Gcs("127.0.0.1:1", "token", timeout_s=2.0)
+    gcs._open().close()
+
+    with pytest.raises(ClusterError, match="the next call opens a new one"):
+        gcs.state()
+    with pytest.raises(ClusterError, match="cannot be reached"):
+        gcs.state()
+    gcs.close()

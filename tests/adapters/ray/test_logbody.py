@@ -66,3 +66,17 @@ def test_an_answer_that_is_no_log_is_said() -> None:
         with pytest.raises(ClusterError, match="not understood"):
             list(jobs.logs("j"))
         jobs.close()
+
+
+@pytest.mark.parametrize("jobs_list", [["x"], [{"submission_id": "j"}], {"a": 1}, 5])
+def test_a_list_of_jobs_that_is_none_is_said(jobs_list: object) -> None:
+    async def listed(_: web.Request) -> web.Response:
+        return web.json_response(jobs_list)
+
+    app = web.Application()
+    app.add_routes([web.get("/api/jobs/", listed)])
+    with serve(app) as url:
+        jobs = RayJobs(url, "token", address="127.0.0.1:1")
+        with pytest.raises(ClusterError, match="not understood"):
+            jobs.statuses()
+        jobs.close()
