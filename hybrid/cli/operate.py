@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +10,12 @@ import typer
 
 from hybrid.cli import output, words
 from hybrid.cli.asking import confirm
+from hybrid.cli.exits import StopError
 from hybrid.cli.options import Cluster, Json, Yes, connect, duration_option, seconds
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
-    from hybrid.core.views import Accepted, GcItem
+    from hybrid.core.views import Accepted, GcItem, GcView
 
 
 class Direction(StrEnum):
@@ -79,21 +80,37 @@ def gc(
     json: Json = False,
     _cluster: Cluster = "",
 ) -> None:
-    """Find instances of ours that nothing knows, in all clouds, and end them."""
+    """Find instances of ours that nothing knows, in all clouds, and end them.
+
+    Exit code 1 when a cloud cannot be read, or one of them cannot be ended.
+    """
     client = connect(context)
     if not dry_run:
         confirm("End every orphan of this cluster? `--dry-run` shows them.", is_yes=yes)
     view = client.gc(dry_run=dry_run)
     if json:
         output.write(view.model_dump_json().encode())
-        return
-    if view.items:
+    elif view.items:
         columns = ("PROVIDER", "ID", "INSTANCE", Column("AGE", is_number=True), "VERDICT", "ENDED")
         output.show(table(columns, (_gc_row(item) for item in view.items)))
     else:
-        output.show(text("No orphans."))
+        output.show(text("No orphans in what could be read." if view.unreadable else "No orphans."))
+    if problems := list(_gc_problems(view)):
+        raise StopError("\n".join(problems))
+
+
+def _gc_problems(view: GcView) -> Iterator[str]:
+    """Yield why nobody can say that no orphan is left."""
     for source in view.unreadable:
-        output.show(text(f"Unknown: {source.name} cannot be read: {source.problem}", "yellow"))
+        problem = words.safe(source.problem)
+        yield f"{source.name} cannot be read, so its orphans are unknown: {problem}"
+    left = [i for i in view.items if i.verdict == "orphan" and not i.is_terminated]
+    if left and not view.is_dry_run:
+        names = ", ".join(f"{item.provider} {item.provider_id}" for item in left)
+        yield (
+            f"not ended: {names}. `hybrid events` says why; the controller tries again by itself, "
+            "and so does another `hybrid gc`"
+        )
 
 
 def _told(answer: Accepted, *, is_json: bool) -> None:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from hybrid.client import discover
+from hybrid.client.errors import UnhealthyError, UnreachableError
 from hybrid.client.http import READ_S, Http
 from hybrid.client.job import Job
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Direction = Literal["out", "in", "all"]
 Site = Literal["any", "onprem", "cloud"]
 
-_LOOK_S = 120.0
+LOOK_S = 120.0
 """How long a look into all clouds may take."""
 
 
@@ -101,6 +102,7 @@ class Client:
 
         Raises:
             ConfigError: `working_dir` cannot be sent, or a value is out of bounds.
+            UnreachableError: No answer came; it says the id, and the job may have been taken.
         """
         spec = {
             "entrypoint": entrypoint,
@@ -116,7 +118,15 @@ class Client:
             "tags": dict(tags or {}),
         }
         body = {"spec": spec, "job_id": job_id or f"j-{secrets.token_hex(6)}"}
-        answer = self._http.post("jobs", body, is_repeatable=True)
+        try:
+            answer = self._http.post("jobs", body, is_repeatable=True)
+        except UnhealthyError:  # it answered, and it was a no
+            raise
+        except UnreachableError as error:
+            raise UnreachableError(
+                f"{error}. Whether it took job {body['job_id']} is not known: look with `hybrid "
+                "jobs` before you submit again, or submit with the same job_id"
+            ) from error
         return Job(self._http, str(json.loads(answer)["job_id"]))
 
     def job(self, job_id: str) -> Job:
@@ -196,7 +206,7 @@ class Client:
         """Look for orphans in all clouds; end them unless `dry_run`."""
         from hybrid.core import views
 
-        answer = self._http.post("gc", {"dry_run": dry_run}, read_s=_LOOK_S, is_repeatable=True)
+        answer = self._http.post("gc", {"dry_run": dry_run}, read_s=LOOK_S, is_repeatable=True)
         return _parsed(views.GcView, answer)
 
     def down(self, drain_s: float = 0.0) -> views.Accepted:

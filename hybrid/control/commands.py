@@ -16,6 +16,8 @@ from hybrid.core.views import Accepted, GcView
 
 _S = InstanceState
 _REFUSALS_EVERY_S = 10.0
+LOOK_S = 110.0
+"""How long a look into all clouds may take; less than what `hybrid.client` waits for one."""
 _DIRECTIONS: Mapping[str, tuple[str, ...]] = {
     "out": ("is_out_paused",),
     "in": ("is_in_paused",),
@@ -209,7 +211,7 @@ class Commands:
 
     def gc(self, *, is_dry_run: bool) -> GcView:
         """See `Service.gc`."""
-        return self.mailbox.ask(lambda: self._gc(is_dry_run=is_dry_run))
+        return self.mailbox.ask(lambda: self._gc(is_dry_run=is_dry_run), timeout_s=LOOK_S)
 
     def _gc(self, *, is_dry_run: bool) -> GcView:
         loop = self.loop

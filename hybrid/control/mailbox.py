@@ -15,6 +15,12 @@ from hybrid.core.errors import ClusterError, HybridError
 _log = log.get(__name__)
 _T = TypeVar("_T")
 
+ANSWER_S = 22.0
+"""How long a request waits for the loop. Its sentence must reach the asker: less than the 30 s of
+`hybrid.client.http.READ_S`, with `LAST_S` and the way to and fro."""
+LAST_S = 3.0
+"""How much longer one that has begun is waited for."""
+
 
 class Mailbox:
     """A queue of calls, and the bell that ends the loop's pause.
@@ -39,12 +45,15 @@ class Mailbox:
             while True:  # however often it rang, one tick answers
                 self._bell.get_nowait()
 
-    def ask(self, call: Callable[[], _T], *, timeout_s: float = 30.0) -> _T:
+    def ask(self, call: Callable[[], _T], *, timeout_s: float = ANSWER_S) -> _T:
         """Have the loop's thread run `call`; return its result.
+
+        A call that the loop has not begun when its asker leaves is never run: whoever asks again
+        would have it done twice.
 
         Raises:
             HybridError: What `call` raised.
-            ClusterError: The loop did not come to it in time; it may still happen.
+            ClusterError: The loop did not come to it, or did not finish it, in time.
         """
         answer: Future[_T] = Future()
         self._calls.put((call, answer))
@@ -52,9 +61,17 @@ class Mailbox:
         try:
             return answer.result(timeout_s)
         except FutureTimeoutError as error:
+            if answer.cancel():
+                raise ClusterError(
+                    f"the controller's loop has been busy for {timeout_s:.0f} s and did not come "
+                    f"to this: nothing was done. See `hybrid events`, then ask again"
+                ) from error
+        try:
+            return answer.result(LAST_S)  # it has begun; an answer is worth a moment more
+        except FutureTimeoutError as error:
             raise ClusterError(
-                f"the controller's loop has been busy for {timeout_s:.0f} s; the request waits "
-                f"for it. See `hybrid events`, then ask again"
+                f"this is being done and takes longer than {timeout_s + LAST_S:.0f} s; see `hybrid "
+                f"status` and `hybrid events` before you ask again"
             ) from error
 
     def serve(self) -> None:
@@ -67,6 +84,8 @@ class Mailbox:
                 call, answer = self._calls.get_nowait()
             except queue.Empty:
                 return
+            if not answer.set_running_or_notify_cancel():
+                continue  # nobody waits for it any more
             try:
                 answer.set_result(call())
             except HybridError as error:

@@ -60,6 +60,7 @@ class FakeService:
             "name": cluster,
             "burst": {"queue": {"max_wait": "5m"}},
         }
+        self.gc_view: GcView | None = None
         self.drains: list[tuple[str, float | None, str]] = []
         self.drain_s: float | None = None
         self.submit_count = 0
@@ -215,7 +216,7 @@ class FakeService:
 
     def gc(self, *, is_dry_run: bool) -> GcView:
         self._check()
-        return canned.gc(is_dry_run)
+        return self.gc_view or canned.gc(is_dry_run)
 
     def close(self, *, drain_s: float, owner: str) -> Accepted:
         self._check()

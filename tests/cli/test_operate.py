@@ -7,6 +7,7 @@ import json
 import pytest
 
 from hybrid.core.views import Accepted, GcView
+from tests.api import canned
 from tests.cli.conftest import Lab, Run
 
 
@@ -63,7 +64,37 @@ def test_gc_dry_run_only_looks(lab: Lab, run: Run) -> None:
     shown = run("gc", "--dry-run")
 
     assert [line.split()[-1] for line in shown.out.splitlines()[:2]] == ["ENDED", "no"]
-    assert "Unknown: provider:aws cannot be read: no credentials" in shown.out
+    assert "provider:aws cannot be read, so its orphans are unknown: no credentials" in shown.err
+    assert shown.code == 1
+
+
+def test_gc_without_any_finding_does_not_hide_what_it_could_not_read(lab: Lab, run: Run) -> None:
+    lab.service.gc_view = canned.gc(is_dry_run=True).model_copy(update={"items": ()})
+
+    shown = run("gc", "--dry-run")
+
+    assert shown.out == "No orphans in what could be read.\n"
+    assert shown.code == 1
+
+
+def test_gc_that_reads_all_clouds_and_finds_nothing_is_done(lab: Lab, run: Run) -> None:
+    clean = {"items": (), "unreadable": ()}
+    lab.service.gc_view = canned.gc(is_dry_run=True).model_copy(update=clean)
+
+    shown = run("gc", "--dry-run")
+
+    assert (shown.code, shown.out) == (0, "No orphans.\n")
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
+def test_gc_that_cannot_end_an_orphan_fails(lab: Lab, run: Run, words: tuple[str, ...]) -> None:
+    left = canned.gc(is_dry_run=True).model_copy(update={"is_dry_run": False, "unreadable": ()})
+    lab.service.gc_view = left
+
+    shown = run("gc", "-y", *words)
+
+    assert shown.code == 1
+    assert "not ended: local p-9" in shown.err
 
 
 def test_gc_for_real_needs_a_yes(lab: Lab, run: Run) -> None:

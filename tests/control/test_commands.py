@@ -245,7 +245,7 @@ def test_the_mailbox_runs_calls_in_the_loops_thread_and_hands_back_what_they_say
 
 
 def test_a_loop_that_does_not_come_is_a_clear_error() -> None:
-    with pytest.raises(ClusterError, match="has been busy for 0 s; the request waits"):
+    with pytest.raises(ClusterError, match=r"has been busy for 0 s .* nothing was done"):
         Mailbox().ask(lambda: 1, timeout_s=0.01)
 
 
