@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hybrid.control.alarms import alarms
 from hybrid.control.commands import Commands
-from hybrid.control.present import alarms, cost_view, instance_view
+from hybrid.control.present import cost_view, instance_view
 from hybrid.control.published import Published
 from hybrid.core.rests import rest_views
 from hybrid.core.views import (
@@ -72,6 +73,7 @@ class Desk(Commands):
             rented,
             sources if loop.is_ready else (),
             loop.base.statuses,
+            loop.book.failures(),
             head_problem=loop.base.problem if loop.is_ready else "",
             now_s=now_s,
         )

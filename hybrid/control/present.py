@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hybrid.core.cost import instance_usd
 from hybrid.core.labels import sites
 from hybrid.core.models import ClusterView, Instance, InstanceState, Node, NodeStatus, Spend
-from hybrid.core.policy.plan import Host, Source
+from hybrid.core.policy.plan import Host
 from hybrid.core.ports import HostState, HostStatus
 from hybrid.core.views import (
-    Alarm,
     BudgetView,
     CostLine,
     CostView,
@@ -153,65 +152,6 @@ def demand_views(view: ClusterView) -> tuple[DemandView, ...]:
         for bundle in gang.bundles
     ]
     return tuple(sorted(views, key=lambda v: -(v.waiting_s or 0.0)))
-
-
-def alarms(
-    instances: Sequence[Instance],
-    sources: Sequence[Source],
-    statuses: Mapping[str, HostStatus],
-    *,
-    head_problem: str,
-    now_s: float,
-) -> tuple[Alarm, ...]:
-    """Return what a person should look at now."""
-    found = []
-    if head_problem:
-        what = f"the Ray head does not run: {head_problem}. It is started again by itself"
-        found.append(Alarm(code="head_down", what=what, since_at_s=now_s))
-    for source in sources:
-        if source.is_up and source.problem:
-            what = f"{source.name} works in part, with what was known last: {source.problem}"
-            found.append(
-                Alarm(code="source_stale", subject=source.name, what=what, since_at_s=now_s)
-            )
-        if not source.is_up:
-            what = f"{source.name} cannot be read, so nothing of it is ended: {source.problem}"
-            since_s = source.seen_at_s or now_s
-            found.append(
-                Alarm(code="source_blind", subject=source.name, what=what, since_at_s=since_s)
-            )
-    for status in statuses.values():
-        if status.state is HostState.FAILED:
-            what = f"host {status.host} did not join: {status.problem}"
-            found.append(
-                Alarm(code="host_failed", subject=status.host, what=what, since_at_s=now_s)
-            )
-    for instance in instances:
-        found += _instance_alarms(instance, now_s)
-    return tuple(found)
-
-
-def _instance_alarms(instance: Instance, now_s: float) -> Iterable[Alarm]:
-    def alarm(code: str, what: str) -> Alarm:
-        return Alarm(
-            code=code, subject=instance.instance_id, what=what, since_at_s=instance.state_at_s
-        )
-
-    if instance.quarantine:
-        yield alarm("quarantined", f"nothing touches it any more: {instance.quarantine}")
-    if instance.state is _S.LOST:
-        yield alarm(
-            "lost",
-            "the cloud does not list it and has not said that it is gone; it still counts "
-            "against the caps. Look for it in the cloud's console",
-        )
-    is_late = instance.deadline_at_s is not None and now_s > instance.deadline_at_s
-    if instance.state is _S.TERMINATING and is_late:
-        yield alarm(
-            "stuck_terminating",
-            f"it was told to end {now_s - instance.state_at_s:.0f} s ago and still exists: "
-            f"{instance.problem}",
-        )
 
 
 def cost_view(

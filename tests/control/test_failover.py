@@ -60,6 +60,27 @@ def test_each_refusal_is_shown_with_its_reach(fast_path: Path) -> None:
     assert "limit is 0" in failure.message
 
 
+def test_what_only_a_person_can_mend_is_an_alarm_until_it_works(fast_path: Path) -> None:
+    world = make_world(fast_path, offer("aws", 1.0, "eu"), offer("gcp", 2.0), offer("b", 1.5))
+    world.clouds["aws"].launch_faults = [AuthError("the key was revoked", provider="aws")]
+    world.clouds["b"].launch_faults = [CapacityError("none", provider="b")]
+
+    until_first_call(world)
+    world.step()
+
+    world.desk.publish()
+    [alarm] = [a for a in world.desk.status().alarms if a.code == "offer_refused"]
+    assert alarm.subject == "account:aws"
+    assert "the key was revoked" in alarm.what
+    world.run(1_900, until=world.is_quiet)
+    world.run(1_000)
+    world.ray.submit(12, GPU, 900.0)
+    world.run(100, until=lambda: bool(world.clouds["aws"].machines))
+    world.run(60)
+    world.desk.publish()
+    assert world.desk.status().alarms == ()
+
+
 def test_a_quota_rests_its_region_and_no_other(fast_path: Path) -> None:
     world = make_world(
         fast_path,
