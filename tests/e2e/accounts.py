@@ -22,7 +22,7 @@ from tests.emulators.aws import IMAGE, AwsEmulator
 from tests.emulators.aws import SECRET_KEY as AWS_SECRET
 from tests.emulators.baidu import ACCESS_KEY as BAIDU_KEY
 from tests.emulators.baidu import SECRET_KEY as BAIDU_SECRET
-from tests.emulators.baidu import BaiduEmulator
+from tests.emulators.baidu import BaiduEmulator, Fault
 from tests.emulators.baidu.signature import Secret
 from tests.emulators.gcp import PROJECT, GcpEmulator
 from tests.emulators.gcp.auth import ServiceAccount
@@ -81,6 +81,10 @@ class Cloud(Protocol):
 
     def create_count(self) -> int:
         """Return how many create calls came."""
+        ...
+
+    def lose_next_answer(self) -> None:
+        """Do the work of the next create call, and close the connection without an answer."""
         ...
 
     def own_token(self, token: str) -> str:
@@ -143,6 +147,9 @@ class Aws:
 
     def create_count(self) -> int:
         return self.emulator.controls.count("RunInstances", "CreateFleet")
+
+    def lose_next_answer(self) -> None:
+        self.emulator.controls.fail("RunInstances", is_after=True, is_dropped=True)
 
     def own_token(self, token: str) -> str:
         return token
@@ -240,6 +247,9 @@ class Gcp:
     def create_count(self) -> int:
         return len(self._creations())
 
+    def lose_next_answer(self) -> None:
+        self.emulator.faults.add(is_after=True, is_dropped=True)
+
     def own_token(self, token: str) -> str:
         return request_id(token)
 
@@ -314,6 +324,9 @@ class Baidu:
 
     def create_count(self) -> int:
         return len(self.emulator.calls(baidu_cloud.CREATE))
+
+    def lose_next_answer(self) -> None:
+        self.emulator.faults.append(Fault("lose", call=baidu_cloud.CREATE))
 
     def own_token(self, token: str) -> str:
         return hashlib.sha256(token.encode()).hexdigest()[:40]

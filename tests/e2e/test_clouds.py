@@ -53,13 +53,14 @@ class Story:
 
 @pytest.fixture(scope="module")
 def burst() -> Iterator[Story]:
-    """Tasks wait, and two machines boot in each cloud."""
+    """Tasks wait, and two machines boot in each cloud; of one the first answer was lost."""
     with emulated() as clouds:
         pools: list[dict[str, Any]] = []
         for cloud in clouds.by_name.values():
             first, second = cloud.zones
             pools.append({**cloud.pool(first), "max_nodes": 2})
             pools.append({**cloud.pool(second), "max_nodes": 2, "use_spot": True})
+            cloud.lose_next_answer()
         config = {**CONFIG, **clouds.config(pools)}
         with deployed_in(clouds, **config) as cluster:
             story = Story(cluster, config)
@@ -150,6 +151,14 @@ def test_the_cloud_has_the_machines_that_were_decided_on(burst: Story, name: str
 
 
 @by_cloud
+def test_a_lost_answer_costs_a_call_and_no_machine(burst: Story, name: str) -> None:
+    cloud = burst.cluster.emulated.by_name[name]
+
+    assert cloud.create_count() == 3
+    assert set(cloud.machines()) == {row.provider_id for row in burst.rows[name]}
+
+
+@by_cloud
 def test_status_nodes_and_events_show_the_booting_machine_and_why(burst: Story, name: str) -> None:
     for row in burst.rows[name]:
         (shown,) = [i for i in burst.status["instances"] if i["instance_id"] == row.instance_id]
@@ -172,7 +181,7 @@ def test_the_next_controller_finds_them_again_once(taken_over: Story, name: str)
     cloud = cluster.emulated.by_name[name]
 
     assert set(cloud.machines()) == {row.provider_id for row in taken_over.rows[name]}
-    assert cloud.create_count() == 2
+    assert cloud.create_count() == 3
     before = {row.instance_id for row in taken_over.rows[name]}
     assert {row.instance_id for row in cluster.live_by_provider()[name]} == before
     assert cluster.events("orphan_ended", "unknown_node_seen") == []
@@ -257,7 +266,7 @@ def test_its_offer_rests_and_status_and_plan_say_why(given_up: Story, name: str)
         said = [f["reason"]["message"] for f in answer["findings"]]
         assert [text.startswith(f"{name}/") for text in said].count(True) == 1
     assert "its node did not join in time" in " ".join(cluster.hybrid("status").out.split())
-    assert cloud.create_count() == before == 3
+    assert cloud.create_count() == before == 4
 
 
 # --- the end --------------------------------------------------------------------------------

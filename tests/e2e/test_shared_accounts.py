@@ -52,9 +52,8 @@ def shared() -> Iterator[Story]:
         config = clouds.config([c.pool(c.zones[0]) for c in clouds.by_name.values()])
         first = stack.enter_context(deployed_in(clouds, **config))
         second = stack.enter_context(deployed_in(clouds, **config))
-        starting = [d.start("up", str(d.config), "-y") for d in (first, second)]
-        assert [command.wait().code for command in starting] == [0, 0]
         for cluster in (first, second):
+            cluster.up()
             cluster.submit(*(f"provider={name}" for name in NAMES), gpus=1)
         for cluster in (first, second):
             cluster.wait_until(partial(is_everywhere, cluster), "a machine in each cloud")
@@ -199,8 +198,25 @@ def test_putting_it_back_works(alone: Story) -> None:
     assert set(alone.clouds.machines()) == machines
 
 
-def test_in_the_end_only_strangers_are_left(alone: Story) -> None:
-    alone.second.down()
+def test_down_waits_for_a_cloud_that_refuses_our_keys_and_ends_the_rest(alone: Story) -> None:
+    cluster, aws = alone.second, alone.clouds.by_name["aws"]
+    kept = {row.provider_id for row in cluster.live_by_provider()["aws"]}
+    aws.refuse_keys()
+    try:
+        closing = cluster.start("down", str(cluster.config), "-y")
+        cluster.wait_until(
+            lambda: (
+                set(alone.clouds.machines()) == alone.strangers | kept
+                and "provider:aws cannot be read" in cluster.status().controller.phase
+            ),
+            "the other clouds to be empty",
+        )
+    finally:
+        aws.accept_keys()
 
+    done = closing.wait()
+
+    assert done.code == 0, done.text
+    assert "provider:aws cannot be read, so nothing of it is proved gone" in done.err
     assert set(alone.clouds.machines()) == alone.strangers
-    assert all(row.is_ended for row in alone.second.rows())
+    assert all(row.is_ended for row in cluster.rows())
