@@ -56,10 +56,11 @@ class DownBody(Model):
     """`POST /api/v1/down`.
 
     Attributes:
-        drain_s: How long running work may go on; 0 ends it at once.
+        drain_s: How long running work may go on; 0 ends it at once. Absent: at once as well,
+            or as was asked before when the cluster is going down already.
     """
 
-    drain_s: Duration = 0.0
+    drain_s: Duration | None = None
     owner: Owner = ""
 
 

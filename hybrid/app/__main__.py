@@ -25,7 +25,7 @@ from hybrid.settings import Settings, environment, load
 
 if TYPE_CHECKING:
     from hybrid.control.runner import Outcome, Runner
-    from hybrid.core.ports import Ledger
+    from hybrid.core.ports import Ledger, Mode
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -47,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.add_argument("--config", default=None, help="hybrid.yaml; the packaged default if absent")
     run.add_argument("--state-dir", default=None, help="state folder, over the configuration's")
     run.add_argument("--closing", action="store_true", help="take the cluster down, then exit")
+    run.add_argument("--drain", type=float, default=None, help="seconds that work may go on then")
     run.add_argument("--pretty", action="store_true", help="log for people instead of JSON")
     try:
         return _run(parser.parse_args(argv))
@@ -114,6 +115,17 @@ def _run(options: argparse.Namespace) -> int:
         raise
 
 
+def _mode(mode: Mode, options: argparse.Namespace, *, now_s: float) -> Mode:
+    """Return what is in force from now on.
+
+    Whoever closes after a crash keeps the time that was given to work before.
+    """
+    by_s = mode.close_by_s if mode.is_closing and options.closing else None
+    if options.closing and options.drain is not None:
+        by_s = now_s + max(0.0, options.drain)
+    return mode.model_copy(update={"is_closing": options.closing, "close_by_s": by_s})
+
+
 def _regions(settings: Settings, provider: str) -> set[str]:
     """Return the regions in which a provider has pools: what its lists show."""
     pools = settings.provider_raw(provider)["pools"]
@@ -146,8 +158,7 @@ def _control(
     if problem := missing_places(ledger, {p.name: _regions(settings, p.name) for p in providers}):
         raise ConfigError(problem)
     ledger.acquire(f"{platform.node()}:{os.getpid()}", now_s=clock.now_s())
-    mode = ledger.mode()
-    ledger.set_mode(mode.model_copy(update={"is_closing": options.closing, "close_by_s": None}))
+    ledger.set_mode(_mode(ledger.mode(), options, now_s=clock.now_s()))
     port = _port(settings, state)
     url = f"http://{settings.controller.host}:{port}"
     controller = make_controller(

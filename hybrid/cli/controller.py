@@ -52,11 +52,14 @@ class Started:
     log_from: int
 
 
-def command(config: Path, state_dir: Path, *, is_closing: bool = False) -> list[str]:
+def command(
+    config: Path, state_dir: Path, *, is_closing: bool = False, drain_s: float | None = None
+) -> list[str]:
     """Return the command line of a controller."""
     override = discover.ENVIRONMENT.get(COMMAND_VARIABLE)
     program = shlex.split(override) if override else [sys.executable, "-m", "hybrid.app"]
     closing = ["--closing"] if is_closing else []
+    closing += [] if drain_s is None else ["--drain", f"{drain_s:g}"]
     return [*program, "run", "--config", str(config), "--state-dir", str(state_dir), *closing]
 
 
@@ -94,7 +97,9 @@ def make_folder(state_dir: Path) -> None:
         )
 
 
-def start(config: Path, state_dir: Path, *, is_closing: bool = False) -> Started:
+def start(
+    config: Path, state_dir: Path, *, is_closing: bool = False, drain_s: float | None = None
+) -> Started:
     """Start a controller that outlives this process, with its output in its log.
 
     Raises:
@@ -109,7 +114,7 @@ def start(config: Path, state_dir: Path, *, is_closing: bool = False) -> Started
         log_from = log.seek(0, os.SEEK_END)
         try:
             process = subprocess.Popen(
-                command(config, state_dir, is_closing=is_closing),
+                command(config, state_dir, is_closing=is_closing, drain_s=drain_s),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

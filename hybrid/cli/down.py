@@ -39,8 +39,12 @@ def down(
     file: WhoseFile = None,
     yes: Yes = False,
     drain: Annotated[
-        str, duration_option("--drain", help="Let running work go on for this long.", default="0s")
-    ] = "0s",
+        str,
+        duration_option(
+            "--drain",
+            help="Let running work go on for this long; default: end it, or as was asked before.",
+        ),
+    ] = "",
     timeout: Annotated[
         str, duration_option("--timeout", help="Stop watching after this long, beside --drain.")
     ] = "",
@@ -49,9 +53,9 @@ def down(
     """Close a cluster: return everything rented, stop all nodes. Twice is fine."""
     from hybrid.cli import closing, config, faraway
 
-    drain_s = seconds(drain) or 0.0
+    drain_s = seconds(drain)
     given_s = seconds(timeout)
-    timeout_s = (_CLOSE_S if given_s is None else given_s) + drain_s
+    timeout_s = (_CLOSE_S if given_s is None else given_s) + (drain_s or 0.0)
     settings = config.load(file) if file is not None else None
     if settings is not None:
         agree(context, settings)
@@ -71,14 +75,16 @@ def down(
         if target.record is not None:
             is_gone = _close_running(target.record, drain_s, timeout_s, is_yes=yes)
         else:
-            is_gone = _close_dead(target, timeout_s, is_yes=yes)
+            is_gone = _close_dead(target, drain_s, timeout_s, is_yes=yes)
     except KeyboardInterrupt:
         output.say("\nInterrupted. What was asked for goes on; `hybrid down` again watches it.")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     _conclude(target, is_gone=is_gone)
 
 
-def _close_running(record: Record, drain_s: float, timeout_s: float, *, is_yes: bool) -> bool:
+def _close_running(
+    record: Record, drain_s: float | None, timeout_s: float, *, is_yes: bool
+) -> bool:
     """Ask the controller to close, and follow it. Returns whether it has ended."""
     from hybrid.cli import controller, ending
     from hybrid.cli.progress import Progress
@@ -92,7 +98,7 @@ def _close_running(record: Record, drain_s: float, timeout_s: float, *, is_yes: 
         )
 
 
-def _close_dead(target: Target, timeout_s: float, *, is_yes: bool) -> bool:
+def _close_dead(target: Target, drain_s: float | None, timeout_s: float, *, is_yes: bool) -> bool:
     """Start a controller that only closes, and follow it. Returns whether it has ended."""
     from hybrid.cli import controller
     from hybrid.cli.asking import confirm
@@ -111,7 +117,7 @@ def _close_dead(target: Target, timeout_s: float, *, is_yes: bool) -> bool:
     if target.ledger_problem:
         raise StopError(target.ledger_problem, ExitCode.USAGE)
     confirm("Start a controller that ends and returns all of it?", is_yes=is_yes)
-    started = controller.start(target.config, target.state_dir, is_closing=True)
+    started = controller.start(target.config, target.state_dir, is_closing=True, drain_s=drain_s)
     with Progress(f"Closing {target.name}") as progress:
         is_gone = controller.wait_until_gone(
             started.process.pid,

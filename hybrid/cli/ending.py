@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 _ALL_JOBS = 10_000
 
 
-def ask(client: Client, drain_s: float, *, is_yes: bool) -> None:
+def ask(client: Client, drain_s: float | None, *, is_yes: bool) -> None:
     """Show what closing ends, have it confirmed, and ask the controller to close.
 
     Raises:
         StopError: The user said no, or cannot be asked.
     """
     view = client.status()
-    if view.controller.state != "closing":
+    is_closing = view.controller.state == "closing"
+    if not is_closing or drain_s is not None:
         output.lines([f"Closing cluster {words.safe(view.cluster.name)} ends:"])
         output.lines([f"  {words.safe(line)}" for line in _doomed(client, view)])
         until = f" after {words.duration(drain_s)}" if drain_s else " at once"
@@ -29,7 +30,7 @@ def ask(client: Client, drain_s: float, *, is_yes: bool) -> None:
     _ask_to_close(client, drain_s)
 
 
-def _ask_to_close(client: Client, drain_s: float) -> None:
+def _ask_to_close(client: Client, drain_s: float | None) -> None:
     """Ask; a lost answer is no matter, since the controller's end is watched anyway."""
     from hybrid.client import NoClusterError
     from hybrid.client.errors import UnhealthyError, UnreachableError

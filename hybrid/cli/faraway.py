@@ -27,7 +27,7 @@ def address() -> str:
     return discover.url_of(given) if given and discover.record_at(given) is None else ""
 
 
-def close(url: str, drain_s: float, timeout_s: float, *, is_yes: bool) -> None:
+def close(url: str, drain_s: float | None, timeout_s: float, *, is_yes: bool) -> None:
     """Close the cluster at `url` and follow it to its end.
 
     Raises:

@@ -209,8 +209,13 @@ class Client:
         answer = self._http.post("gc", {"dry_run": dry_run}, read_s=LOOK_S, is_repeatable=True)
         return _parsed(views.GcView, answer)
 
-    def down(self, drain_s: float = 0.0) -> views.Accepted:
-        """Begin to close the cluster: return what is rented, stop all nodes, exit."""
+    def down(self, drain_s: float | None = None) -> views.Accepted:
+        """Begin to close the cluster: return what is rented, stop all nodes, exit.
+
+        Args:
+            drain_s: How long running work may go on. Without it work is ended at once; when
+                the cluster is going down already, what was asked before stays in force.
+        """
         return self._asked("down", {"drain_s": drain_s, "owner": _owner()})
 
     # --- inside ----------------------------------------------------------------------------

@@ -227,7 +227,7 @@ class Commands:
             unreadable=loop.clouds.blind(),
         )
 
-    def close(self, *, drain_s: float, owner: str) -> Accepted:
+    def close(self, *, drain_s: float | None, owner: str) -> Accepted:
         """See `Service.close`."""
         return self.mailbox.ask(lambda: self._close(drain_s, owner))
 
@@ -236,21 +236,24 @@ class Commands:
         if not self.ledger.mode().is_closing:
             self._close(0.0, owner)
 
-    def _close(self, drain_s: float, owner: str) -> Accepted:
-        mode = self.ledger.mode().model_copy(
-            update={
+    def _close(self, drain_s: float | None, owner: str) -> Accepted:
+        mode = self.ledger.mode()
+        is_news = not mode.is_closing or drain_s is not None
+        if is_news:
+            lasts_s = max(0.0, drain_s or 0.0)
+            changes = {
                 "is_closing": True,
                 "is_dry_run": False,
-                "close_by_s": self.clock.now_s() + max(0.0, drain_s),
+                "close_by_s": self.clock.now_s() + lasts_s,
                 "owner": owner,
             }
-        )
-        self.ledger.set_mode(mode)
-        self.ledger.append(self._event("down_asked", "", f"by {owner}", drain_s=drain_s))
+            self.ledger.set_mode(mode.model_copy(update=changes))
+            self.ledger.append(self._event("down_asked", "", f"by {owner}", drain_s=lasts_s))
         self.mailbox.ring()
         count = len(self.loop.book.all())
+        already = "" if is_news else " already"
         return Accepted(
-            message=f"going down; {count} rented instances to return",
+            message=f"going down{already}; {count} rented instances to return",
             facts={"instance_count": count},
         )
 

@@ -89,11 +89,12 @@ class Service(Protocol):
         """Look for orphans now, the clouds listed first; end them unless `is_dry_run`."""
         ...
 
-    def close(self, *, drain_s: float, owner: str) -> Accepted:
+    def close(self, *, drain_s: float | None, owner: str) -> Accepted:
         """Begin `down`: return everything rented, stop the nodes and the head, exit.
 
         Args:
-            drain_s: How long running work may go on; 0 ends it at once.
+            drain_s: How long running work may go on. `None` ends it at once, or, when the
+                cluster is going down already, leaves it the time it has.
             owner: Who asked.
         """
         ...

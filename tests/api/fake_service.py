@@ -218,7 +218,7 @@ class FakeService:
         self._check()
         return self.gc_view or canned.gc(is_dry_run)
 
-    def close(self, *, drain_s: float, owner: str) -> Accepted:
+    def close(self, *, drain_s: float | None, owner: str) -> Accepted:
         self._check()
         self.drain_s = drain_s
         self.state = "closing"

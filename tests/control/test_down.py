@@ -198,6 +198,22 @@ def test_down_twice_is_down_and_the_second_one_may_hurry(fast_path: Path) -> Non
     assert down(world) <= 3 * STEP_S
 
 
+def test_asking_again_only_watches(fast_path: Path) -> None:
+    """Or Ctrl-C and `hybrid down` would end the work that `--drain 2h` promised to spare."""
+    world = make_world(fast_path, lasts_s=60.0)
+    world.desk.close(drain_s=500.0, owner="test")
+    world.run(20)
+    before = world.ledger.mode()
+
+    answer = world.desk.close(drain_s=None, owner="another")
+
+    assert "already" in answer.message
+    assert world.ledger.mode() == before
+    world.run(200, until=lambda: world.loop.is_done)
+    assert world.ray.killed_busy == []
+    assert world.kinds().count("down_asked") == 1
+
+
 def test_down_while_paused_or_in_dry_run_is_down(fast_path: Path) -> None:
     world = make_world(fast_path)
     world.desk.pause("all", owner="ann")
