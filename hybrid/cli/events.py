@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PERIOD_S = 1.0
 _PAGE = 1_000
 _OLDEST = 10_000
+_USUAL = 50
 
 
 def register(app: typer.Typer) -> None:
@@ -33,14 +34,23 @@ def events(
     subject: Annotated[
         str, typer.Option("--subject", "-s", help="About this instance, node or job only.")
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, max=_OLDEST, help="The last so many.")] = 50,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=_OLDEST,
+            help=f"The last so many; {_USUAL}, or with --since all.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     _cluster: Cluster = "",
 ) -> None:
     """Show history, oldest first."""
     client = connect(context)
-    after = _first_since(client, seconds(since), subject)
-    count = _OLDEST if since else limit
+    since_s = seconds(since)
+    count = limit or (_USUAL if since_s is None else _OLDEST)
+    after = 0 if since_s is None else _first_since(client, since_s, subject, count)
     if json and not follow:
         output.write(client.read("events", after=after, limit=count, subject=subject))
         return
@@ -50,15 +60,13 @@ def events(
         _follow(client, page.next_seq, subject, is_json=json)
 
 
-def _first_since(client: Client, since_s: float | None, subject: str) -> int:
-    """Return the number after which events are young enough; 0 without a limit."""
-    if since_s is None:
-        return 0
+def _first_since(client: Client, since_s: float, subject: str, count: int) -> int:
+    """Return the number after which come the last `count` events that are young enough."""
     from hybrid.adapters.clock import SystemClock
 
     oldest_s = SystemClock().now_s() - since_s
     page = client.events(limit=_OLDEST, subject=subject)
-    young = [event.seq for event in page.events if event.at_s >= oldest_s]
+    young = [event.seq for event in page.events if event.at_s >= oldest_s][-count:]
     return young[0] - 1 if young else page.next_seq
 
 

@@ -70,10 +70,7 @@ def logs(
     found = connect(context).job(job)
     pieces: Iterable[str] = found.logs(follow=True) if follow else [found.logs()]
     for piece in pieces:
-        if json:
-            output.lines([json_text.dumps({"job_id": job, "text": piece}, ensure_ascii=False)])
-        else:
-            print_piece(piece)
+        print_piece(piece, job if json else "")
 
 
 def cancel(context: typer.Context, job: JobId, json: Json = False, _cluster: Cluster = "") -> None:
@@ -86,8 +83,16 @@ def cancel(context: typer.Context, job: JobId, json: Json = False, _cluster: Clu
     output.lines([f"{job}: {state.value}" if state.is_ended else f"{job}: is being ended"])
 
 
-def print_piece(piece: str) -> None:
-    """Print a piece of a job's output as it is; its colours are its own business."""
+def print_piece(piece: str, json_of: str = "") -> None:
+    """Print a piece of a job's output as it is; its colours are its own business.
+
+    Args:
+        piece: Some of the output.
+        json_of: The job's id, for a line of JSON instead; `""` for the output itself.
+    """
+    if json_of:
+        output.lines([json_text.dumps({"job_id": json_of, "text": piece}, ensure_ascii=False)])
+        return
     sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
 

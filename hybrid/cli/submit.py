@@ -15,6 +15,7 @@ from hybrid.cli.options import Cluster, Json, connect
 
 if TYPE_CHECKING:
     from hybrid.client import Job
+    from hybrid.core.models import JobState
 
 
 class Site(StrEnum):
@@ -44,7 +45,13 @@ def submit(
     name: Annotated[str, typer.Option("--name", "-n", help="A name for people.")] = "",
     priority: Annotated[int, typer.Option(min=0, max=100, help="Higher goes first.")] = 50,
     env: Annotated[
-        list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="Repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--env",
+            "-e",
+            metavar="NAME=VALUE",
+            help="Repeatable. Stored in the ledger: no place for secrets.",
+        ),
     ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Until it ends; exit 1 if it fails.")
@@ -75,12 +82,16 @@ def submit(
         return
     output.say(f"Submitted {job.id}.")
     try:
-        _stay(job, is_following=follow)
+        if follow:
+            for piece in job.logs(follow=True):
+                print_piece(piece, job.id if json else "")
+        state = job.wait()
     except KeyboardInterrupt:
         output.say(f"\n{job.id} goes on. `hybrid logs -f {job.id}` or `hybrid cancel {job.id}`.")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     if json:
         output.write(client.read(f"jobs/{job.id}"))
+    _judge(job, state)
 
 
 def entrypoint_of(command: list[str]) -> str:
@@ -98,12 +109,8 @@ def _announce(job: Job) -> None:
     )
 
 
-def _stay(job: Job, *, is_following: bool) -> None:
-    """Wait for the job's end. Raises `StopError` unless it succeeded."""
-    if is_following:
-        for piece in job.logs(follow=True):
-            print_piece(piece)
-    state = job.wait()
+def _judge(job: Job, state: JobState) -> None:
+    """Say how the job ended. Raises `StopError` unless it succeeded."""
     if state.value != "succeeded":
         message = job.details().message
         because = f": {message}" if message else ""

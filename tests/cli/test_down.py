@@ -110,10 +110,13 @@ def test_down_asks_on_a_terminal(
     assert discover.read_record(home / "lab") is not None
 
 
-def test_down_gives_up_watching_and_says_that_it_goes_on(start: Run, config: Path) -> None:
+@pytest.mark.parametrize("timeout", ["1s", "0s"])
+def test_down_gives_up_watching_and_says_that_it_goes_on(
+    start: Run, config: Path, timeout: str
+) -> None:
     start("up", str(config), STAND_IN_CLOSE_S="20")
 
-    shown = start("down", "-y", "--timeout", "1s")
+    shown = start("down", "-y", "--timeout", timeout)
 
     assert shown.code == 5
     assert "closing lab takes longer; it goes on" in shown.err

@@ -91,6 +91,28 @@ def test_submit_follow_prints_the_output_and_nothing_else_to_stdout(lab: Lab, ru
     assert shown.out == "step 1\nstep 2 \u6b65\u9aa4\ndone\n"
 
 
+def test_submit_follow_json_is_lines_of_json_and_the_job_at_the_end(lab: Lab, run: Run) -> None:
+    finishing = finish_soon(lab, JobState.SUCCEEDED)
+
+    lines = run("submit", "--follow", "--json", "--", "true").out.splitlines()
+
+    finishing.join()
+    *pieces, job = [json.loads(line) for line in lines]
+    assert "".join(piece["text"] for piece in pieces) == "".join(lab.service.log_pieces)
+    assert job["state"] == "succeeded"
+
+
+def test_submit_wait_json_prints_the_job_that_failed(lab: Lab, run: Run) -> None:
+    finishing = finish_soon(lab, JobState.FAILED, "exit code 3")
+
+    shown = run("submit", "--wait", "--json", "--", "false")
+
+    finishing.join()
+    assert shown.code == 1
+    assert json.loads(shown.out)["message"] == "exit code 3"
+    assert "exit code 3" in shown.err
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [

@@ -221,6 +221,15 @@ def test_events_since_leaves_out_older_ones(
     assert len(shown["events"]) == count
 
 
+def test_events_since_with_a_limit_are_the_last_of_them(lab: Lab, run: Run) -> None:
+    every = [event.seq for event in canned.events()]
+
+    shown = json.loads(run("events", "--json", "--since", "2000d", "--limit", "2").out)
+
+    assert [event["seq"] for event in shown["events"]] == every[-2:]
+    assert len(run("events", "--since", "2000d", "--limit", "3").out.splitlines()) == 4
+
+
 def test_cost_shows_unknown_use_as_unknown(lab: Lab, run: Run) -> None:
     line = next(line for line in run("cost").out.splitlines() if line.startswith("local"))
 

@@ -149,6 +149,32 @@ def test_up_asks_on_a_terminal(
 
 
 @pytest.mark.parametrize(
+    ("key", "code", "part"),
+    [("\x03", 130, "Interrupted: nothing was done."), ("\x04", 1, "as you said no")],
+    ids=["ctrl-c", "ctrl-d"],
+)
+def test_a_question_can_be_left_without_an_answer(
+    environment: dict[str, str],
+    tmp_path: Path,
+    home: Path,
+    cloud: str,
+    key: str,
+    code: int,
+    part: str,
+) -> None:
+    words = [sys.executable, "-m", "hybrid.cli.main", "up", cloud]
+    with Terminal(words, env=environment, cwd=tmp_path) as terminal:
+        terminal.wait_for("[y/N]")
+        terminal.type(key)
+
+        assert terminal.finish() == code
+
+    assert part in terminal.text
+    assert "Aborted" not in terminal.text
+    assert not (home / "lab").exists()
+
+
+@pytest.mark.parametrize(
     ("exit_code", "says", "code", "part"),
     [
         ("2", "Error: head.port: 6379 is taken; set `auto`", 2, "Error: head.port: 6379 is taken"),
