@@ -98,7 +98,8 @@ def wait_for_start(state_dir: Path) -> Record | None:
 
 
 def of_settings(settings: Settings) -> Target:
-    """Return the cluster of a configuration."""
+    """Return the cluster of a configuration. Raises `ConfigError` if its folder is not ours."""
+    discover.is_state_dir(settings.state_path)
     record = discover.read_record(settings.state_path)
     return _with_ledger(
         Target(
@@ -112,7 +113,8 @@ def of_settings(settings: Settings) -> Target:
 
 
 def of_folder(state_dir: Path) -> Target:
-    """Return the cluster of a state folder."""
+    """Return the cluster of a state folder. Raises `ConfigError` if it is not ours."""
+    discover.is_state_dir(state_dir)
     record = discover.read_record(state_dir)
     name, alive, config = state_dir.name, None, remains.last_config(state_dir)
     if record is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
@@ -174,12 +175,26 @@ def _is_free(port: int) -> bool:
         return True
 
 
-def _state_folder(path: Path) -> Check:
-    import os
+def _nearest(path: Path) -> Path:
+    """Return a folder, or the nearest one above it that exists and can be seen by this user."""
+    return next(folder for folder in (path, *path.parents) if _is_seen(folder))
 
+
+def _is_seen(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # below a folder of another user
+        return False
+
+
+def _may_use(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
+
+
+def _state_folder(path: Path) -> Check:
     name = "state folder"
-    existing = next(folder for folder in (path, *path.parents) if folder.exists())
-    if not os.access(existing, os.W_OK | os.X_OK):
+    existing = _nearest(path)
+    if not _may_use(existing):
         remedy = "give this user write access, or set state_dir or HYBRID_HOME"
         return Check(name, "fail", f"{existing} cannot be written", remedy)
     if existing == path and path.stat().st_mode & 0o077:
@@ -188,6 +203,10 @@ def _state_folder(path: Path) -> Check:
 
 
 def _tokens(path: Path) -> Check:
+    existing = _nearest(path)
+    if not _may_use(existing):
+        found = f"unknown, {existing} cannot be looked into"
+        return Check("secrets", "fail", found, "run this as its user")
     files = [path / name for name in _SECRETS if (path / name).exists()]
     loose = [str(file) for file in files if file.stat().st_mode & 0o077]
     if loose:
@@ -249,6 +268,5 @@ def _disk(state_dir: Path) -> Check:
 
 
 def _free_gib(state_dir: Path) -> Iterator[tuple[str, float]]:
-    existing = next(folder for folder in (state_dir, *state_dir.parents) if folder.exists())
-    for folder in (existing, Path("/tmp")):  # noqa: S108 - where Ray keeps its sessions
+    for folder in (_nearest(state_dir), Path("/tmp")):  # noqa: S108 - where Ray keeps its sessions
         yield str(folder), shutil.disk_usage(folder).free / _GIB

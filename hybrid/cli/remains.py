@@ -117,8 +117,11 @@ def _rented(state_dir: Path, ledger_url: str | None) -> list[str] | None:
     """Return what the ledger holds as rented; `None` when that cannot be known here."""
     from hybrid.core.errors import HybridError
 
-    if ledger_url is None and not (state_dir / "ledger.db").exists():
-        return []
+    try:
+        if ledger_url is None and not (state_dir / "ledger.db").exists():
+            return []
+    except OSError:  # the folder of another user
+        return None
     from hybrid.adapters.ledger import open_ledger, sqlite_url
 
     url = ledger_url or sqlite_url(state_dir / "ledger.db")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,67 @@ def test_a_full_disk_fails(home: Path, config: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(doctor_checks, "_DISK_FAIL_GIB", 1e9)
 
     assert check(config, "disk").state == "fail"
+
+
+@pytest.fixture
+def foreign(home: Path, run: Run) -> Iterator[Path]:
+    """Return a state folder of another user, seen as somebody who is not root."""
+    run("doctor", "--json")  # loads all modules while they can be read
+    run("down")
+    folder = home / "lab"
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "api_token").write_text("secret")
+    was = os.geteuid()
+    above = {path: path.stat().st_mode for path in (home, *home.parents[:3])}
+    if was == 0:
+        for path in above:
+            path.chmod(0o711)
+        os.seteuid(65534)
+    else:
+        folder.chmod(0)
+    yield folder
+    if was == 0:
+        os.seteuid(0)
+        for path, mode in above.items():
+            path.chmod(mode)
+    folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("is_below", [False, True], ids=["the-folder", "the-folder-above"])
+def test_a_state_folder_of_another_user_is_a_finding(
+    run: Run, tmp_path: Path, home: Path, foreign: Path, is_below: bool
+) -> None:
+    if is_below:
+        home_of = foreign / "home"
+        text = f"name: lab\nstate_dir: {home_of}/lab\n"
+    else:
+        text = f"name: lab\nstate_dir: {foreign}\n"
+    as_root(lambda: (tmp_path / "lab.yaml").write_text(text))
+
+    shown = run("doctor", "--json", str(tmp_path / "lab.yaml"))
+
+    checks = {check["name"]: check for check in json.loads(shown.out)["checks"]}
+    assert shown.code == 1
+    assert checks["state folder"]["state"] == "fail"
+    assert checks["secrets"]["state"] == "fail"
+    assert "Traceback" not in shown.err
+
+
+def test_down_of_another_users_cluster_says_so(run: Run, tmp_path: Path, foreign: Path) -> None:
+    as_root(lambda: (tmp_path / "lab.yaml").write_text(f"name: lab\nstate_dir: {foreign}\n"))
+
+    for words in (("down", str(tmp_path / "lab.yaml")), ("down", "-c", str(foreign))):
+        shown = run(*words, "-y")
+
+        assert shown.code == 2
+        assert f"{foreign} cannot be looked into" in shown.err
+
+
+def as_root(call: Callable[[], int]) -> int:
+    """Do something as the user who runs the tests."""
+    was = os.geteuid()
+    os.seteuid(os.getuid())
+    try:
+        return call()
+    finally:
+        os.seteuid(was)
