@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from hybrid.core.models import Instance, InstanceState, OfferFailure
-from hybrid.core.policy.plan import Source
+from hybrid.core.policy.plan import Finding, Source
+from hybrid.core.policy.words import shape_text
 from hybrid.core.ports import HostState, HostStatus
 from hybrid.core.views import Alarm
 
@@ -20,6 +21,7 @@ def alarms(
     sources: Sequence[Source],
     statuses: Mapping[str, HostStatus],
     failures: Iterable[OfferFailure],
+    findings: Iterable[Finding],
     *,
     head_problem: str,
     now_s: float,
@@ -48,9 +50,16 @@ def alarms(
                 Alarm(code="host_failed", subject=status.host, what=what, since_at_s=now_s)
             )
     found += [_refused(failure, now_s) for failure in failures if failure.error in _FOR_PEOPLE]
+    found += [_never(finding, now_s) for finding in findings if finding.is_for_ever]
     for instance in instances:
         found += _instance_alarms(instance, now_s)
     return tuple(found)
+
+
+def _never(finding: Finding, now_s: float) -> Alarm:
+    subject = finding.gang_id or f"{shape_text(finding.shape)} ({finding.where})"
+    what = f"work waits that can never run as things are configured: {finding.reason.message}"
+    return Alarm(code="never_runs", subject=subject, what=what, since_at_s=now_s)
 
 
 def _refused(failure: OfferFailure, now_s: float) -> Alarm:

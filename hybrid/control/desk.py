@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from hybrid.control.alarms import alarms
 from hybrid.control.commands import Commands
-from hybrid.control.present import cost_view, instance_view
+from hybrid.control.present import cost_view, instance_view, with_reasons
 from hybrid.control.published import Published
+from hybrid.core.cost import month_start_s
 from hybrid.core.rests import rest_views
 from hybrid.core.views import (
     Alarm,
@@ -74,12 +75,13 @@ class Desk(Commands):
             sources if loop.is_ready else (),
             loop.base.statuses,
             loop.book.failures(),
+            loop.plan.findings if loop.is_ready else (),
             head_problem=loop.base.problem if loop.is_ready else "",
             now_s=now_s,
         )
         return Published(
             at_s=now_s,
-            summary=loop.plan.summary or loop.phase or "Starting.",
+            summary=self._summary(),
             cluster=self.info,
             controller=self._controller(),
             mode=loop.mode,
@@ -92,7 +94,15 @@ class Desk(Commands):
             jobs=JobCounts(**{s.value: n for s, n in self.ledger.job_counts().items()}),
             sources=sources,
             alarms=self._dated(found),
+            joined_at_s=loop.joins.since_s,
         )
+
+    def _summary(self) -> str:
+        loop = self.loop
+        if loop.is_ready or loop.mode.is_closing:
+            return loop.plan.summary or loop.phase
+        # The first plans see a cluster that is not all there yet: they say nothing of it.
+        return f"Starting: {loop.phase}." if loop.phase else "Starting."
 
     def _dated(self, found: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
         """Return alarms with the instant each was first raised, not last."""
@@ -120,8 +130,13 @@ class Desk(Commands):
                 alarms=self._fault_alarms(),
             )
         view = published.view
-        alarms_now = (*self._fault_alarms(), *view.alarms)
-        return view.model_copy(update={"controller": self._controller(), "alarms": alarms_now})
+        # Ages are told as of this answer: after a tick that hangs they must go on growing.
+        news = {
+            "at_s": self.clock.now_s(),
+            "controller": self._controller(),
+            "alarms": (*self._fault_alarms(), *view.alarms),
+        }
+        return view.model_copy(update=news)
 
     def nodes(self) -> NodesView:
         """See `Service.nodes`."""
@@ -148,13 +163,15 @@ class Desk(Commands):
         """See `Service.cost`."""
         # The live ones first: one that ends in between is in both answers, never in neither.
         live = self.ledger.live_instances()
+        now_s, params = self.clock.now_s(), self.loop.params
         return cost_view(
             live=live,
             instances=self.ledger.instances(),
-            spends=self.ledger.spends(since_s=since_s),
-            budget=BudgetView(caps=self.loop.params.caps, now=self.loop.commitment),
+            spends=self.ledger.spends(since_s=min(since_s, month_start_s(now_s))),
+            caps=params.caps,
+            exit_s=params.policy.exit_s,
             since_s=since_s,
-            now_s=self.clock.now_s(),
+            now_s=now_s,
         )
 
     def config(self) -> dict[str, object]:
@@ -164,7 +181,9 @@ class Desk(Commands):
     def jobs(self, *, limit: int = 200, is_live_only: bool = False) -> JobsView:
         """See `Service.jobs`."""
         found = self.ledger.jobs(is_live_only=is_live_only, limit=limit)
-        return JobsView(at_s=self.clock.now_s(), jobs=tuple(found))
+        published = self._published
+        findings = published.plan.findings if published else ()
+        return JobsView(at_s=self.clock.now_s(), jobs=with_reasons(found, findings))
 
     def _fault_alarms(self) -> tuple[Alarm, ...]:
         fault, since_s = self.fault, self._fault_since_s

@@ -23,7 +23,7 @@ from hybrid.control.jumps import Jumps
 from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
 from hybrid.core.cost import commitment, month_start_s
-from hybrid.core.errors import FencedError, LedgerError
+from hybrid.core.errors import FencedError
 from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Commitment, InstanceState, Spend
 from hybrid.core.policy.caps import cap_reached
@@ -77,13 +77,13 @@ class Loop:
     _spends: tuple[Spend, ...] | None = None
     _spends_as_of: tuple[int, int] = (0, 0)
     _last_summary: str = ""
-    _trouble: LedgerError | None = None
+    _trouble: Exception | None = None
 
     def __post_init__(self) -> None:
         """Make what only the loop needs."""
         self.jumps = Jumps(self.book, self.clock)
         self.boots = Boots()
-        self._joins = Joins(self.book)
+        self.joins = Joins(self.book)
 
     def start(self) -> None:
         """Learn from history; call once before the first tick."""
@@ -129,13 +129,14 @@ class Loop:
     def _try(self, step: Callable[[], object]) -> bool:
         """Take a step of a tick and return whether it was taken.
 
-        One that the ledger stops does not stop the others; the tick fails at its end.
+        One that the ledger, or a mistake of ours, stops does not stop the others; the tick
+        fails at its end.
         """
         try:
             step()
         except FencedError:
             raise
-        except LedgerError as error:
+        except Exception as error:  # noqa: BLE001  # raised at the end of the tick
             self._trouble = self._trouble or error
             self.book.read()
             return False
@@ -164,9 +165,9 @@ class Loop:
         self.actor.launcher.seen_at_s = self.clock.monotonic_s()
         self.clouds.look()
         self.book.read()
-        self.ray.look()
+        self._try(self.ray.look)
         self._try(self._reconcile)
-        self._try(lambda: self._joins.note(self.ray))
+        self._try(lambda: self.joins.note(self.ray))
         self._try(self._jobs)
         self._try(self._note_ready)
 
@@ -250,9 +251,9 @@ class Loop:
             self._decide()
             self.actor.carry_out(self.plan)
             actions += self.plan.actions
+            self.commitment = self._committed()
             if self.actor.launcher.refused_count == refused_before:
                 break
-            self.commitment = self._committed()
         self.plan = self.plan.model_copy(update={"actions": tuple(actions)})
 
     def _decide(self) -> None:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
-from hybrid.core.cost import instance_usd
-from hybrid.core.labels import sites
-from hybrid.core.models import ClusterView, Instance, InstanceState, Node, NodeStatus, Spend
-from hybrid.core.policy.plan import Host
+from hybrid.core.cost import commitment, instance_usd
+from hybrid.core.labels import describe, sites
+from hybrid.core.models import (
+    Caps,
+    ClusterView,
+    Instance,
+    InstanceState,
+    Job,
+    JobState,
+    Node,
+    NodeStatus,
+    Shape,
+    Spend,
+)
+from hybrid.core.policy.plan import Finding, Host
 from hybrid.core.ports import HostState, HostStatus
 from hybrid.core.views import (
     BudgetView,
@@ -19,6 +31,13 @@ from hybrid.core.views import (
 )
 
 _S = InstanceState
+
+_IN_USE = re.compile(r"Resource: (\S+) currently in use\.?")
+_GROUP = re.compile(r"\S*_group_\S*")
+_WORDS = {
+    "Busy workers on node": "a worker process runs",
+    "Pulling task arguments": "arguments of a task are on their way",
+}
 
 
 def instance_view(instance: Instance, *, now_s: float) -> InstanceView:
@@ -52,16 +71,30 @@ def node_views(
     hosts: Sequence[Host],
     statuses: Mapping[str, HostStatus],
     instances: Sequence[Instance],
+    since_s: Mapping[str, float],
 ) -> tuple[NodeView, ...]:
-    """Return the head, every host and every rented instance, whether it is a node or not."""
+    """Return the head, every host and every rented instance, whether it is a node or not.
+
+    Args:
+        view: What Ray has.
+        hosts: What is configured at home.
+        statuses: How those are.
+        instances: What is rented.
+        since_s: When nodes joined, by Ray's id.
+    """
     living = [n for n in view.nodes if n.status is not NodeStatus.DEAD]
     by_host = {n.host: n for n in living if n.host}
     by_instance = {n.instance_id: n for n in living if n.instance_id}
-    views = [_node_view(n, "head", "onprem") for n in living if n.is_head]
+
+    def seen(node: Node, name: str, site: str) -> NodeView:
+        at_s = since_s.get(node.node_id)
+        return _node_view(node, name, site).model_copy(update={"since_at_s": at_s})
+
+    views = [seen(n, "head", "onprem") for n in living if n.is_head]
     for host in hosts:
         node = by_host.get(host.name)
         if node is not None:
-            views.append(_node_view(node, host.name, "onprem"))
+            views.append(seen(node, host.name, "onprem"))
         else:
             views.append(_host_view(host, statuses.get(host.name)))
     views += [_rented_view(i, by_instance.get(i.instance_id)) for i in instances]
@@ -71,7 +104,7 @@ def node_views(
         is_known = node.is_head or node.host in names
         if not is_known and node.instance_id not in known:
             name = node.instance_id or node.host or node.node_id[:12]
-            views.append(_node_view(node, name, node.labels.get("site", "unknown")))
+            views.append(seen(node, name, node.labels.get("site", "unknown")))
     return tuple(views)
 
 
@@ -85,7 +118,7 @@ def _node_view(node: Node, name: str, site: str) -> NodeView:
         node_id=node.node_id,
         instance_type=node.labels.get("instance-type", ""),
         state=states.get(node.status, node.status.value),
-        why="" if node.status is NodeStatus.IDLE else "; ".join(node.activity),
+        why=_activity_text(node),
         gpus_total=gpus,
         gpus_used=round(gpus - node.available.get("GPU", 0.0), 4),
         cpus_total=cpus,
@@ -93,6 +126,19 @@ def _node_view(node: Node, name: str, site: str) -> NodeView:
         idle_s=node.idle_s,
         labels=node.labels,
     )
+
+
+def _activity_text(node: Node) -> str:
+    """Return what keeps a node from being idle, from Ray's words for it."""
+    if node.status is NodeStatus.IDLE:
+        return ""
+    used = sorted({m[1] for words in node.activity if (m := _IN_USE.fullmatch(words))})
+    if used:
+        names = (_GROUP.sub("placement group", name) for name in used)
+        return f"{', '.join(dict.fromkeys(names))} in use"
+    other = (words.rstrip(".") for words in node.activity if not _IN_USE.fullmatch(words))
+    words = "; ".join(_WORDS.get(text, text) for text in other)
+    return words or "Ray does not call it idle yet"
 
 
 def _host_view(host: Host, status: HostStatus | None) -> NodeView:
@@ -111,7 +157,10 @@ def _host_view(host: Host, status: HostStatus | None) -> NodeView:
 
 
 def _rented_view(instance: Instance, node: Node | None) -> NodeView:
-    """Return a rented node; while it is one, Ray's word on its work, else the ledger's state."""
+    """Return a rented node; while it works, Ray's word on that, else the ledger's state.
+
+    Why it was rented is told until it is a node; why it leaves, from then on.
+    """
     offer = instance.offer
     seen = None if node is None else _node_view(node, instance.instance_id, "cloud")
     at_work = seen if instance.state is _S.RUNNING else None
@@ -122,7 +171,7 @@ def _rented_view(instance: Instance, node: Node | None) -> NodeView:
         node_id=seen.node_id if seen else "",
         instance_type=offer.instance_type,
         state=at_work.state if at_work else instance.state.value,
-        why=(at_work.why if at_work else instance.problem) or instance.reason.message,
+        why=at_work.why if at_work else instance.problem or instance.reason.message,
         gpus_total=offer.gpu_count,
         gpus_used=seen.gpus_used if seen else None,
         cpus_total=offer.shape.get("CPU", 0.0),
@@ -137,7 +186,13 @@ def _rented_view(instance: Instance, node: Node | None) -> NodeView:
 def demand_views(view: ClusterView) -> tuple[DemandView, ...]:
     """Return waiting work, the longest waiting first."""
     views = [
-        DemandView(shape=d.shape, count=d.count, sites=sites(d.selectors), waiting_s=d.waiting_s)
+        DemandView(
+            shape=d.shape,
+            count=d.count,
+            sites=sites(d.selectors),
+            where=describe(d.selectors),
+            waiting_s=d.waiting_s,
+        )
         for d in view.demands
     ]
     views += [
@@ -145,6 +200,7 @@ def demand_views(view: ClusterView) -> tuple[DemandView, ...]:
             shape=bundle.shape,
             count=bundle.count,
             sites=sites(bundle.selectors),
+            where=describe(bundle.selectors),
             waiting_s=gang.waiting_s,
             gang_id=gang.gang_id,
         )
@@ -154,12 +210,33 @@ def demand_views(view: ClusterView) -> tuple[DemandView, ...]:
     return tuple(sorted(views, key=lambda v: -(v.waiting_s or 0.0)))
 
 
+def with_reasons(jobs: Iterable[Job], findings: Sequence[Finding]) -> tuple[Job, ...]:
+    """Return jobs, those whose drivers wait in Ray with the plan's word on why."""
+    why = {_key(f.shape): f.reason.message for f in findings if not f.gang_id}
+    return tuple(
+        job.model_copy(update={"message": f"waits: {why[key]}"})
+        if job.state is JobState.SUBMITTED and (key := _driver_key(job)) in why
+        else job
+        for job in jobs
+    )
+
+
+def _driver_key(job: Job) -> tuple[tuple[str, float], ...]:
+    spec = job.spec
+    return _key({"GPU": spec.gpus, "CPU": spec.cpus, "memory": float(spec.memory_bytes)})
+
+
+def _key(shape: Shape) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted((name, amount) for name, amount in shape.items() if amount))
+
+
 def cost_view(
     *,
     live: Sequence[Instance],
     instances: Sequence[Instance],
     spends: Sequence[Spend],
-    budget: BudgetView,
+    caps: Caps,
+    exit_s: float,
     since_s: float,
     now_s: float,
 ) -> CostView:
@@ -168,8 +245,9 @@ def cost_view(
     Args:
         live: All that is not ended; what is booked among them meanwhile counts once.
         instances: To be shown, the newest ones.
-        spends: What is booked.
-        budget: Caps and what is used of them.
+        spends: What is booked since that instant, and since the month began.
+        caps: Shown with what is used of them at this moment, by the same sums.
+        exit_s: Time each live instance may still run when money must stop.
         since_s: The instant.
         now_s: Now.
     """
@@ -199,7 +277,7 @@ def cost_view(
         by_provider=_lines(rows, "provider"),
         by_reason=_lines(rows, "reason_code"),
         instances=tuple(instance_view(i, now_s=now_s) for i in shown),
-        budget=budget,
+        budget=BudgetView(caps=caps, now=commitment(live, spends, now_s=now_s, exit_s=exit_s)),
         notes=(
             "An estimate: price at launch times time from the launch request to the proof of "
             "the end. Disks, addresses and traffic are not in it.",

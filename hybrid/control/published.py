@@ -43,6 +43,7 @@ class Published:
     jobs: JobCounts
     sources: tuple[Source, ...]
     alarms: tuple[Alarm, ...]
+    joined_at_s: Mapping[str, float]
 
     @cached_property
     def view(self) -> StatusView:
@@ -54,7 +55,7 @@ class Published:
             cluster=self.cluster,
             controller=self.controller,
             mode=self.mode,
-            nodes=node_views(self.ray, self.hosts, self.statuses, self.rented),
+            nodes=node_views(self.ray, self.hosts, self.statuses, self.rented, self.joined_at_s),
             instances=tuple(instance_view(i, now_s=self.at_s) for i in self.rented),
             demand=demand_views(self.ray),
             plan=self.plan,

@@ -28,9 +28,10 @@ class NodeView(Model):
         name: Host name on-prem, instance id in the cloud, `head` for the head.
         site: `onprem` or `cloud`.
         state: `joining`, `idle`, `busy`, `draining`, `failed`, or an instance state.
-        why: Why it is in this state; for a node that is not idle, Ray's own words.
+        why: Why it is in this state; for a node that is not idle, what Ray says keeps it so.
         gpus_used: `None` when the node is not seen in Ray.
         usd_per_hour: `None` for on-prem nodes: their price is not known, and it is not zero.
+        since_at_s: When it was rented; for an on-prem node, when it joined.
     """
 
     name: str
@@ -76,11 +77,17 @@ class InstanceView(Model):
 
 
 class DemandView(Model):
-    """Work that waits: one shape."""
+    """Work that waits: one shape, at one choice of places.
+
+    Attributes:
+        sites: Which of `onprem` and `cloud` may run it.
+        where: Label selectors that say where it may run, the preferred first, in Ray's notation.
+    """
 
     shape: Shape
     count: int
     sites: tuple[str, ...] = ()
+    where: str = ""
     waiting_s: float | None = None
     gang_id: str = ""
 
@@ -166,7 +173,12 @@ class BudgetView(Model):
 
 
 class StatusView(Model):
-    """`hybrid status --json`: the whole cluster on one page."""
+    """`hybrid status --json`: the whole cluster on one page.
+
+    Attributes:
+        at_s: When this answer was given; `controller.last_tick_at_s` is when the controller
+            last looked.
+    """
 
     api_version: int = API_VERSION
     at_s: float

@@ -6,8 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from hybrid.control.present import _activity_text
 from hybrid.core.lifecycle import Fact
-from hybrid.core.models import Caps, InstanceState, JobSpec, Spend
+from hybrid.core.models import (
+    Caps,
+    InstanceState,
+    JobSpec,
+    JobState,
+    LabelConstraint,
+    Node,
+    NodeStatus,
+    Selector,
+    Spend,
+)
 from hybrid.core.views import Alarm, NodeView, StatusView
 from tests.world.memory import MemoryStore
 from tests.world.quick import STEP_S, quick_params
@@ -23,6 +34,10 @@ def world(fast_path: Path) -> World:
     for cloud in world.clouds.values():
         cloud.boot_s = 10.0
     return world
+
+
+def cloud_only() -> tuple[Selector, ...]:
+    return ((LabelConstraint(key="site", values=("cloud",)),),)
 
 
 def burst(world: World, *, lasts_s: float = 5000.0) -> None:
@@ -64,6 +79,7 @@ def test_status_while_starting_says_what_is_waited_for(world: World) -> None:
         "starting",
         "waiting for host-1 to join",
     )
+    assert view.summary == "Starting: waiting for host-1 to join."
     assert nodes(world)["host-1"].state == "joining"
     assert view.alarms == (), "a start is no alarm"
 
@@ -110,6 +126,18 @@ def test_status_in_a_burst_shows_work_money_and_reasons(world: World) -> None:
     [demand] = view.demand
     assert (demand.shape, demand.count) == ({"GPU": 64.0}, 1)
     assert any(f.is_for_ever for f in view.plan.findings)
+
+
+def test_ages_grow_although_the_loop_hangs(world: World) -> None:
+    world.run(20)
+    world.desk.publish()
+    seen_s = world.clock.now_s()
+    world.clock.advance(40.0)
+
+    view = world.desk.status()
+
+    assert view.at_s == seen_s + 40.0
+    assert view.controller.last_tick_at_s == seen_s
 
 
 def test_status_names_the_switches_and_the_end(world: World) -> None:
@@ -185,6 +213,60 @@ def test_a_node_that_nobody_rented_is_shown_and_written_down(world: World) -> No
     assert world.kinds().count("unknown_node_seen") == 1
 
 
+def test_a_node_that_was_drained_has_left_and_one_that_failed_has_died(world: World) -> None:
+    burst(world, lasts_s=60.0)
+    world.run(600, until=world.is_quiet)
+    left = [e.subject for e in world.desk.events(limit=10_000).events if e.kind == "node_left"]
+    burst(world)
+    world.ray.kill(next(n for n in world.ray.nodes.values() if n.instance_id == "i-0002"))
+    world.step()
+
+    died = [e.subject for e in world.desk.events(limit=10_000).events if e.kind == "node_died"]
+
+    assert (left, died) == (["i-0001"], ["i-0002"])
+
+
+def test_a_new_controller_repeats_no_join_and_knows_since_when(world: World) -> None:
+    burst(world)
+    before = nodes(world)
+    count = world.kinds().count("node_joined")
+    world.boot(is_last_alive=False)
+    world.run(5)
+
+    assert world.kinds().count("node_joined") == count
+    assert {n: v.since_at_s for n, v in nodes(world).items()} == {
+        n: v.since_at_s for n, v in before.items()
+    }
+    assert None not in {node.since_at_s for node in before.values()}
+    names = {e.subject for e in world.desk.events(limit=1000).events if e.kind == "node_joined"}
+    assert names == set(before)
+
+
+def test_a_node_says_what_keeps_it_busy_and_an_idle_one_nothing(world: World) -> None:
+    burst(world, lasts_s=60.0)
+    ray_words = ("Busy workers on node.", "Resource: GPU currently in use.")
+    views = [
+        _activity_text(Node(node_id="n", total={}, available={}, status=status, activity=words))
+        for status, words in (
+            (NodeStatus.RUNNING, ray_words),
+            (NodeStatus.RUNNING, ray_words[:1]),
+            (NodeStatus.RUNNING, ("Resource: GPU_group_1_ab currently in use.", ray_words[1])),
+            (NodeStatus.RUNNING, ()),
+            (NodeStatus.IDLE, ()),
+        )
+    ]
+    world.run(65, until=lambda: nodes(world)["i-0001"].state == "idle")
+
+    assert views == [
+        "GPU in use",
+        "a worker process runs",
+        "GPU, placement group in use",
+        "Ray does not call it idle yet",
+        "",
+    ]
+    assert nodes(world)["i-0001"].why == ""
+
+
 def test_a_dead_node_is_not_shown_and_its_death_is_written_down(world: World) -> None:
     burst(world)
     world.ray.kill(next(n for n in world.ray.nodes.values() if n.host == "host-0"))
@@ -226,6 +308,25 @@ def test_each_trouble_has_an_alarm_that_keeps_its_first_instant(world: World) ->
     assert {c: a.since_at_s for c, a in later.items()} == {
         c: a.since_at_s for c, a in first.items()
     }
+
+
+def test_work_that_can_never_run_is_an_alarm_and_its_job_says_why(world: World) -> None:
+    world.run(20)
+    job = world.desk.submit(JobSpec(entrypoint="true", gpus=99))
+    world.ray.submit(1, {"GPU": 99.0}, 1.0, *cloud_only())
+    world.run(5)
+    row = world.ledger.job(job.job_id)
+    assert row is not None
+    world.ledger.save_job(
+        row.model_copy(update={"state": JobState.SUBMITTED}), world.loop.book.event("job_submitted")
+    )
+
+    alarm = alarms(world)["never_runs"]
+    (shown,) = world.desk.jobs().jobs
+
+    assert alarm.subject == "99 GPU (site=cloud)"
+    assert "the largest of all has 4 GPU" in alarm.what
+    assert shown.message.startswith("waits: no node and no offer can hold 99 GPU")
 
 
 def test_a_lost_instance_is_an_alarm(world: World) -> None:
@@ -292,6 +393,15 @@ def test_the_day_of_the_budget_and_the_cost_agree(world: World) -> None:
     world.step()
 
     assert world.loop.commitment.day_usd == pytest.approx(world.desk.cost().total_usd)
+
+
+def test_spent_and_today_are_one_number_also_between_two_ticks(world: World) -> None:
+    burst(world)
+    world.clock.advance(3.0)
+
+    view = world.desk.cost()
+
+    assert view.total_usd == view.budget.now.day_usd == view.budget.now.month_usd
 
 
 def test_an_instance_that_ends_between_two_reads_is_counted_once(world: World) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hybrid.core.labels import describe, sites
-from hybrid.core.models import InstanceState, Reason
+from hybrid.core.models import Demand, InstanceState, NodeStatus, Reason
 from hybrid.core.policy.market import Refusal
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Action, Drain, Finding, Launch, Snapshot
 from hybrid.core.policy.queue import Met, Queue, Unmet
+from hybrid.core.policy.room import fits
 from hybrid.core.policy.words import age_text, plural, shape_text
 
 RAMP = Refusal("ramp", "this plan launches as many as one tick may; the next one goes on", 4)
@@ -29,6 +30,7 @@ def finding_for_met(met: Met) -> Finding:
         shape=met.demand.shape,
         count=1 if met.gang else met.placed.count,
         gang_id=met.gang.gang_id if met.gang else "",
+        where=describe(met.demand.selectors),
         waiting_s=met.demand.waiting_s,
         reason=Reason(code=code, message=message),
     )
@@ -99,7 +101,7 @@ def _nothing_left(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
 
 def _not_rentable(unmet: Unmet, snapshot: Snapshot, queue: Queue) -> tuple[Refusal, bool]:
     """Return why work that no known offer holds waits."""
-    refusal, is_for_ever = _unfit(unmet, queue)
+    refusal, is_for_ever = _unfit(unmet, snapshot, queue)
     if snapshot.unread and "cloud" in sites(unmet.demand.selectors):
         source = snapshot.unread[0]
         message = f"what {source.name} offers is not known: {source.problem}"
@@ -107,16 +109,11 @@ def _not_rentable(unmet: Unmet, snapshot: Snapshot, queue: Queue) -> tuple[Refus
     return refusal, is_for_ever
 
 
-def _unfit(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
+def _unfit(unmet: Unmet, snapshot: Snapshot, queue: Queue) -> tuple[Refusal, bool]:
     where = describe(unmet.demand.selectors)
     for unit in unmet.units:
         if not queue.home.has_space(unit) and not any(queue.market.holding(unit)):
-            message = (
-                f"no node and no offer can hold {shape_text(unit.shape)} "
-                f"({describe(unit.selectors)}): make the request smaller, or add a host or a "
-                f"cloud pool that can hold it"
-            )
-            return Refusal("never_fits", message, 0), True
+            return Refusal("never_fits", _never_text(unit, snapshot), 0), True
     if unmet.pieces and queue.home.copy().take_gang(unmet.pieces) is None:
         message = (
             "the nodes that are there could not hold all of its bundles at once even if they were "
@@ -131,11 +128,42 @@ def _unfit(unmet: Unmet, queue: Queue) -> tuple[Refusal, bool]:
     return Refusal("onprem_busy", message, 0), False
 
 
+def _never_text(unit: Demand, snapshot: Snapshot) -> str:
+    """Return what stands in the way of work that nothing can hold, and the way out."""
+    wholes = [node.total for node in snapshot.nodes if node.status is not NodeStatus.DEAD]
+    wholes += [host.shape for host in snapshot.hosts]
+    wholes += [offer.shape for offer in snapshot.offers]
+    what = shape_text(unit.shape)
+    if any(fits(unit.shape, whole) for whole in wholes):
+        return (
+            f"no node and no offer that can hold {what} has the labels that are asked for "
+            f"({describe(unit.selectors)}): correct the labels, or add a host or a cloud pool "
+            f"that has them"
+        )
+    most = {
+        name: max((whole.get(name, 0.0) for whole in wholes), default=0.0) for name in unit.shape
+    }
+    missing = [name for name, amount in unit.shape.items() if amount and not most[name]]
+    if missing:
+        names = ", ".join(missing)
+        return (
+            f"no node and no offer has any {names}: ask for something else, or add a host or a "
+            f"cloud pool that has it"
+        )
+    short = {name: most[name] for name, amount in unit.shape.items() if amount > most[name]}
+    largest = f", the largest of all has {shape_text(short)}" if short else ""
+    return (
+        f"no node and no offer can hold {what}{largest}: make the request smaller, or add a host "
+        f"or a cloud pool that can hold it"
+    )
+
+
 def _finding(unmet: Unmet, count: int, why: Refusal, *, is_for_ever: bool = False) -> Finding:
     return Finding(
         shape=unmet.demand.shape,
         count=count,
         gang_id=unmet.gang.gang_id if unmet.gang else "",
+        where=describe(unmet.demand.selectors),
         waiting_s=unmet.demand.waiting_s,
         is_for_ever=is_for_ever,
         reason=Reason(code=why.code, message=why.message),

@@ -132,6 +132,7 @@ class Finding(Model):
         shape: Of one request, or the sum over a gang.
         count: Requests (or gangs) in this finding.
         gang_id: The placement group, when it is one.
+        where: Label selectors that say where it may run, the preferred first, in Ray's notation.
         is_for_ever: No node or offer can ever hold it as things are configured.
         reason: Machine word, sentence and numbers.
     """
@@ -139,6 +140,7 @@ class Finding(Model):
     shape: Shape
     count: int
     gang_id: str = ""
+    where: str = ""
     waiting_s: float | None = None
     is_for_ever: bool = False
     reason: Reason

@@ -163,7 +163,7 @@ FINDINGS: dict[str, tuple[dict[str, Any], str, bool]] = {
     ),
     "never_fits": (
         {"demands": (late(64, 1, ONPREM, CLOUD),), "nodes": (make_node(),)},
-        "no node and no offer can hold 64 GPU (site=onprem or site=cloud): make the request "
+        "no node and no offer can hold 64 GPU, the largest of all has 4 GPU: make the request "
         "smaller, or add a host or a cloud pool that can hold it",
         True,
     ),
@@ -213,6 +213,33 @@ def test_an_unread_cloud_is_no_hope_for_work_that_may_not_go_there(work: Demand)
     finding = only(plan(demands=(work,), nodes=(make_node(free=0),), unread=unread))
 
     assert finding.reason.code in ("never_fits", "onprem_busy")
+
+
+def test_work_that_only_its_labels_rule_out_is_told_to_correct_them() -> None:
+    h100 = (*CLOUD, rule("accelerator", "H100"))
+    finding = only(plan(demands=(late(4, 1, h100),), nodes=(make_node(),)))
+
+    assert finding.is_for_ever
+    assert "smaller" not in finding.reason.message
+    assert finding.reason.message == (
+        "no node and no offer that can hold 4 GPU has the labels that are asked for "
+        "(site=cloud,accelerator=H100): correct the labels, or add a host or a cloud pool that "
+        "has them"
+    )
+
+
+def test_work_that_asks_for_what_nothing_has_is_told_what_that_is() -> None:
+    finding = only(plan(demands=(late(1, 1, CLOUD, TPU=1.0),), nodes=(make_node(),)))
+
+    assert finding.reason.message.startswith("no node and no offer has any TPU: ask for something")
+
+
+def test_work_that_differs_in_its_places_only_can_be_told_apart() -> None:
+    work = (late(1, 3, CLOUD), late(1, 4))
+
+    found = plan(demands=work, mode=Mode(is_out_paused=True)).findings
+
+    assert {(f.count, f.where) for f in found} == {(3, "site=cloud"), (4, "anywhere")}
 
 
 def test_a_finding_tells_shape_count_and_age() -> None:
