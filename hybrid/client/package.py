@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
+import stat
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ LIMIT_BYTES = 100_000_000
 _DATE = (1980, 1, 1, 0, 0, 0)
 _FILE_MODE = 0o100644
 _PROGRAM_MODE = 0o100755
+_POINTS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""Errors of a link that leads nowhere, and of a file that has just been removed."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +83,33 @@ def _walk_folder(
         raise ConfigError(f"working_dir: {folder} cannot be read ({error.strerror})") from error
     for entry in entries:
         path = f"{name}/{entry.name}" if name else entry.name
-        is_folder = entry.is_dir()
+        mode = _mode(entry)
+        is_folder = stat.S_ISDIR(mode)
         if is_ignored(path, rules, is_folder=is_folder):
             continue
         if is_folder:
             real = Path(entry.path).resolve()
             if real not in parents:
                 yield from _walk_folder(Path(entry.path), path, rules, parents | {real})
-        elif entry.is_file():
-            facts = entry.stat()
-            yield _File(Path(entry.path), path, facts.st_size, bool(facts.st_mode & 0o100))
+        elif stat.S_ISREG(mode):
+            yield _File(Path(entry.path), path, entry.stat().st_size, bool(mode & 0o100))
+
+
+def _mode(entry: os.DirEntry[str]) -> int:
+    """Return the type and mode of what an entry is or points at; 0 when that does not exist.
+
+    Raises:
+        ConfigError: It may exist, and cannot be seen.
+    """
+    try:
+        return entry.stat().st_mode
+    except OSError as error:
+        if error.errno in _POINTS_NOWHERE:
+            return 0
+        raise ConfigError(
+            f"working_dir: {entry.path} cannot be read ({error.strerror}); name it in "
+            ".hybridignore, or make it readable"
+        ) from error
 
 
 def _check_size(root: Path, files: list[_File]) -> None:

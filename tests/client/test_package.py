@@ -116,6 +116,21 @@ def test_links_are_packed_as_what_they_point_at(tmp_path: Path) -> None:
         assert archive.read("m.py") == b"outside"
 
 
+def test_links_that_lead_nowhere_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path, "a.py")
+    for name, target in (
+        ("self", "self"),
+        ("there", "back"),
+        ("back", "there"),
+        ("through-a-file", "a.py/x"),
+        ("long", "x" * 300),
+        (".gitignore", ".gitignore"),
+    ):
+        (tmp_path / name).symlink_to(target)
+
+    assert names_in(pack(tmp_path)) == ["a.py"]
+
+
 def test_pipes_and_sockets_are_left_out(tmp_path: Path) -> None:
     write(tmp_path, "a.py")
     os.mkfifo(tmp_path / "pipe")
