@@ -43,6 +43,7 @@ class Dispatcher:
             be noted, or a controller crashed between the submission and its note. `None` before
             the first step, when all of them are.
         _failed_at_s: When a job's submission or stop last failed.
+        _waited_at_s: When Ray last said of a job that its driver waits.
     """
 
     ledger: Ledger
@@ -52,6 +53,7 @@ class Dispatcher:
     clock: Clock
     _unknown_since_s: dict[str, float] = field(default_factory=dict)
     _failed_at_s: dict[str, float] = field(default_factory=dict)
+    _waited_at_s: dict[str, float] = field(default_factory=dict)
     _doubtful: set[str] | None = None
 
     def __post_init__(self) -> None:
@@ -174,6 +176,8 @@ class Dispatcher:
                 self._catch_up(job, status)
             else:
                 self._unknown_since_s.pop(job.job_id, None)
+                if status.state is _S.SUBMITTED:
+                    self._waited_at_s[job.job_id] = self.clock.now_s()
 
     def _stop_cancelled(self, jobs: list[Job], statuses: Mapping[str, JobStatus]) -> None:
         for job in self._failed_last(j for j in jobs if j.is_cancel_asked):
@@ -224,9 +228,8 @@ class Dispatcher:
     ) -> None:
         now_s = self.clock.now_s()
         changes: dict[str, object] = {"state": state, "state_at_s": now_s, "message": message}
-        if state is _S.RUNNING:
-            # Ray's own start time is that of the submission, so the first sight counts.
-            changes["started_at_s"] = (status.started_at_s if status else None) or now_s
+        if job.started_at_s is None and (state is _S.RUNNING or (status and status.started_at_s)):
+            changes["started_at_s"] = self._started_at_s(job, status) or now_s
         if state.is_ended:
             changes["ended_at_s"] = (status.ended_at_s if status else None) or now_s
         moved = job.model_copy(update=changes)
@@ -234,10 +237,22 @@ class Dispatcher:
         # Only now: a note that failed changes nothing that is known.
         self._failed_at_s.pop(job.job_id, None)
         self._doubt(job.job_id, is_over=True)
+        if state is not _S.SUBMITTED:
+            self._waited_at_s.pop(job.job_id, None)
         if state.is_ended:
             self._unknown_since_s.pop(job.job_id, None)
             if job.spec.package:
                 self._prune_at_s = self.clock.monotonic_s()
+
+    def _started_at_s(self, job: Job, status: JobStatus | None) -> float | None:
+        """Return when the driver began, as exactly as Ray lets one know.
+
+        Ray's own start is when it took the job. A driver that was seen waiting since then began
+        after that look.
+        """
+        said_at_s = status.started_at_s if status else None
+        waited_at_s = self._waited_at_s.get(job.job_id)
+        return max((at_s for at_s in (said_at_s, waited_at_s) if at_s is not None), default=None)
 
     def _event(self, kind: str, job: Job, message: str) -> Event:
         return Event(

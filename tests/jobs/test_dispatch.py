@@ -48,6 +48,37 @@ def test_a_job_is_handed_over_followed_and_ended(world: World) -> None:
     assert kinds == ["job_queued", "job_submitted", "job_running", "job_succeeded"]
 
 
+def test_a_job_began_when_ray_took_it(world: World) -> None:
+    job = world.desk.submit(RUN)
+    world.step()
+    world.jobs.taken_at_s[job.job_id] = taken_at_s = world.clock.now_s() - 0.5
+    world.run(3 * STEP_S)
+    assert world.desk.job(job.job_id).started_at_s == taken_at_s
+
+
+def test_a_job_that_ended_before_anybody_looked_has_run_all_the_same(world: World) -> None:
+    job = world.desk.submit(RUN)
+    world.step()
+    world.jobs.taken_at_s[job.job_id] = taken_at_s = world.clock.now_s() - 0.5
+    world.jobs.states[job.job_id] = S.SUCCEEDED
+    world.run(3 * STEP_S)
+    assert world.desk.job(job.job_id).started_at_s == taken_at_s
+
+
+def test_a_driver_that_waited_in_ray_began_after_it_was_last_seen_waiting(world: World) -> None:
+    job = world.desk.submit(RUN)
+    world.step()
+    world.jobs.taken_at_s[job.job_id] = world.clock.now_s()
+    world.jobs.states[job.job_id] = S.SUBMITTED
+    world.run(50)
+    waited_at_s = world.clock.now_s()
+    world.jobs.states[job.job_id] = S.RUNNING
+    world.step()
+
+    assert state(world, job) is S.RUNNING
+    assert world.desk.job(job.job_id).started_at_s == pytest.approx(waited_at_s, abs=STEP_S)
+
+
 def test_a_job_that_ray_refuses_fails_with_rays_words(world: World) -> None:
     job = world.desk.submit(JobSpec(entrypoint="refuse"))
 

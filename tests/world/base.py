@@ -95,12 +95,14 @@ class SimJobs:
         unstoppable: Jobs whose stop always fails.
         answers_get_lost: Jobs start, and then the answer is lost.
         starts: How often each job was really started.
+        taken_at_s: When each job was taken, of those that say so.
     """
 
     submitted: dict[str, JobSpec] = field(default_factory=dict)
     states: dict[str, JobState] = field(default_factory=dict)
     selectors: dict[str, Mapping[str, str]] = field(default_factory=dict)
     starts: dict[str, int] = field(default_factory=dict)
+    taken_at_s: dict[str, float] = field(default_factory=dict)
     stops: list[str] = field(default_factory=list)
     is_silent: bool = False
     answers_get_lost: bool = False
@@ -124,7 +126,13 @@ class SimJobs:
 
     def statuses(self) -> Mapping[str, JobStatus]:
         self._reach()
-        return {job_id: JobStatus(state=state) for job_id, state in self.states.items()}
+        return {
+            job_id: JobStatus(
+                state=state,
+                started_at_s=None if state is JobState.SUBMITTED else self.taken_at_s.get(job_id),
+            )
+            for job_id, state in self.states.items()
+        }
 
     def stop(self, job_id: str) -> None:
         self._reach()

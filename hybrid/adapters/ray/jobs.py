@@ -81,10 +81,7 @@ class RayJobs:
         raise self._dashboard.error(response, f"start job {job_id}")
 
     def statuses(self) -> Mapping[str, JobStatus]:
-        """See `JobRunner.statuses`.
-
-        `started_at_s` stays unknown: what Ray calls start is when it took the job.
-        """
+        """See `JobRunner.statuses`."""
         response = self._dashboard.call("GET", "/api/jobs/")
         found = self._dashboard.json(response, "list the jobs")
         try:
@@ -240,10 +237,13 @@ def _status(raw: Mapping[str, Any]) -> JobStatus:
     message = raw.get("message") or ""
     if state is JobState.FAILED and _was_ended_by_us(raw, message):
         state, message = JobState.CANCELLED, "Stopped before it started."
+    # Ray names the driver's agent from the start of the driver on.
+    started_at_ms = raw.get("start_time") if raw.get("driver_agent_http_address") else None
     ended_at_ms = raw.get("end_time")
     return JobStatus(
         state=state,
         message=_short(message) if state in (JobState.FAILED, JobState.CANCELLED) else "",
+        started_at_s=started_at_ms / 1000 if started_at_ms else None,
         ended_at_s=ended_at_ms / 1000 if ended_at_ms and state.is_ended else None,
     )
 

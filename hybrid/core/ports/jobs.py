@@ -9,7 +9,12 @@ from hybrid.core.models import JobSpec, JobState, Model
 
 
 class JobStatus(Model):
-    """What Ray says about a job."""
+    """What Ray says about a job.
+
+    Attributes:
+        started_at_s: When Ray took it, once its driver has started; the driver may have waited
+            in between.
+    """
 
     state: JobState
     message: str = ""

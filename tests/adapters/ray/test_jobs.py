@@ -204,6 +204,16 @@ def test_a_silent_dashboard_is_given_up() -> None:
         jobs.close()
 
 
+def test_a_driver_began_when_ray_took_it_unless_it_never_began() -> None:
+    raw = {"status": "FAILED", "start_time": 5_000, "end_time": 7_000}
+
+    never = _status(raw)
+    began = _status({**raw, "driver_agent_http_address": "http://10.0.0.1:1"})
+
+    assert (never.started_at_s, never.ended_at_s) == (None, 7.0)
+    assert (began.started_at_s, began.ended_at_s) == (5.0, 7.0)
+
+
 @pytest.mark.parametrize(
     ("raw", "state", "message"),
     [
