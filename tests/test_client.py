@@ -287,7 +287,9 @@ def test_submit_sends_everything(client: hybrid.Client, tmp_path: Path) -> None:
         1.5,
         "onprem",
     )
-    assert (spec.env, spec.name, spec.priority) == ({"A": "\u597d"}, "\u8bad\u7ec3", 80)
+    assert (spec.name, spec.priority) == ("\u8bad\u7ec3", 80)
+    assert spec.env == {"A": "***"}
+    assert lab.service.job(job.id).spec.env == {"A": "\u597d"}
     assert spec.package.startswith("pkg-")
 
 

@@ -36,14 +36,14 @@ def job_routes(service: Service) -> APIRouter:
     def submit(body: SubmitBody) -> Response:
         """Store a job; the same `job_id` again returns the same job."""
         try:
-            return answer(service.submit(body.spec, job_id=body.job_id))
+            return answer(service.submit(body.spec, job_id=body.job_id).masked())
         except JobError as error:
             raise RefusedJobError(str(error)) from error
 
     @routes.post("/jobs/{job_id}/cancel", response_model=Job)
     def cancel(job_id: str) -> Response:
         """Ask for a job's end; an ended job is returned as it is."""
-        return answer(service.cancel(job_id))
+        return answer(service.cancel(job_id).masked())
 
     return routes
 

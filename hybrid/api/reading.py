@@ -69,12 +69,13 @@ def reading_routes(service: Service) -> APIRouter:
     @routes.get("/jobs", response_model=JobsView)
     def jobs(*, limit: Limit = 200, live: bool = False) -> Response:
         """Jobs, newest first; with `live` those that have not ended, oldest first."""
-        return answer(service.jobs(limit=limit, is_live_only=live))
+        view = service.jobs(limit=limit, is_live_only=live)
+        return answer(view.model_copy(update={"jobs": tuple(job.masked() for job in view.jobs)}))
 
     @routes.get("/jobs/{job_id}", response_model=Job)
     def job(job_id: str) -> Response:
         """One job."""
-        return answer(service.job(job_id))
+        return answer(service.job(job_id).masked())
 
     @routes.get("/config")
     def config() -> JSONResponse:

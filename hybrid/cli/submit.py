@@ -50,7 +50,7 @@ def submit(
             "--env",
             "-e",
             metavar="NAME=VALUE",
-            help="Repeatable. Stored in the ledger: no place for secrets.",
+            help="Repeatable. Values are stored in the ledger as they are: no place for secrets.",
         ),
     ] = None,
     wait: Annotated[

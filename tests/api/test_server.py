@@ -84,6 +84,25 @@ def test_submitting_the_same_job_id_twice_gives_one_job(http: httpx.Client) -> N
     assert first["job_id"] == "j-1"
 
 
+def test_no_answer_holds_the_values_of_a_jobs_environment(http: httpx.Client) -> None:
+    spec = {"entrypoint": "python t.py", "env": {"API_KEY": "s3cret", "MODE": ""}}
+    body = {"spec": spec, "job_id": "j-env"}
+
+    answers = [
+        http.post("/api/v1/jobs", json=body),
+        http.post("/api/v1/jobs", json=body),
+        http.get("/api/v1/jobs"),
+        http.get("/api/v1/jobs", params={"live": True}),
+        http.get("/api/v1/jobs/j-env"),
+        http.post("/api/v1/jobs/j-env/cancel"),
+    ]
+
+    for answer in answers:
+        assert answer.status_code == 200
+        assert "s3cret" not in answer.text
+        assert '"env":{"API_KEY":"***","MODE":"***"}' in answer.text
+
+
 def test_cancel_returns_the_job(http: httpx.Client) -> None:
     assert http.post("/api/v1/jobs/j-running/cancel").json()["state"] == "cancelled"
 

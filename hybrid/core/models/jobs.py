@@ -35,7 +35,7 @@ class JobSpec(Model):
         gpus, cpus, memory_bytes: What the driver process itself needs; tasks ask for theirs.
         site: Where the driver may run.
         package: Name of an uploaded working directory, or `""`.
-        env: Environment of the driver and its workers.
+        env: Environment of the driver and its workers; answers have `***` for each value.
         priority: 0 to 100, higher first. Kept for the queue; not used for order yet.
     """
 
@@ -64,3 +64,10 @@ class Job(Model):
     ended_at_s: float | None = None
     is_cancel_asked: bool = False
     message: str = ""
+
+    def masked(self) -> Job:
+        """Return the job as others may see it: without the values of its environment."""
+        if not self.spec.env:
+            return self
+        spec = self.spec.model_copy(update={"env": dict.fromkeys(self.spec.env, "***")})
+        return self.model_copy(update={"spec": spec})
