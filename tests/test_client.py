@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -265,7 +267,27 @@ def test_operating_reaches_the_controller(client: hybrid.Client, lab: Running) -
 # --- jobs --------------------------------------------------------------------------------------
 
 
-def test_submit_sends_everything(client: hybrid.Client, tmp_path: Path) -> None:
+def test_a_submit_that_got_no_answer_names_the_job_that_may_exist() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def hang_up() -> None:
+            with suppress(OSError):
+                while True:
+                    listener.accept()[0].close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        client = hybrid.Client(address=f"127.0.0.1:{listener.getsockname()[1]}", token="t")
+
+        with pytest.raises(UnreachableError, match=r"took job j-mine is not known"):
+            client.submit("true", job_id="j-mine")
+
+        client.close()
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+def test_submit_sends_everything(client: hybrid.Client, lab: Running, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('\u597d')")
 
     job = client.submit(
