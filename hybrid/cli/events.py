@@ -20,6 +20,9 @@ _PERIOD_S = 1.0
 _PAGE = 1_000
 _OLDEST = 10_000
 _USUAL = 50
+_COLUMNS = (Column("TIME"), Column("EVENT"), Column("ABOUT"), Column("MESSAGE", is_long=True))
+# For rows that come one by one: wide enough for what is usual.
+_WIDTHS = (8, 20, 14, 0)
 
 
 def register(app: typer.Typer) -> None:
@@ -55,6 +58,8 @@ def events(
         output.write(client.read("events", after=after, limit=count, subject=subject))
         return
     page = client.events(after=after, limit=count, subject=subject)
+    if follow and not json:
+        output.lines([_line([column.name for column in _COLUMNS])])
     _print(page.events, is_json=json, is_following=follow)
     if follow:
         _follow(client, page.next_seq, subject, is_json=json)
@@ -88,32 +93,24 @@ def _print(found: Sequence[Event], *, is_json: bool, is_following: bool) -> None
             [json_text.dumps(event.model_dump(mode="json"), ensure_ascii=False) for event in found]
         )
         return
-    if is_following:
-        output.lines([_line(event) for event in found])
-        return
-    if not found:
-        output.show(text("No events."))
-        return
     from hybrid.adapters.clock import SystemClock
 
     now_s = SystemClock().now_s()
-    columns = (
-        Column("AGE", is_number=True),
-        "EVENT",
-        "ABOUT",
-        Column("MESSAGE", is_long=True),
-    )
-    rows = (
-        (words.age(event.at_s, now_s), event.kind, event.subject or words.NONE, event.message)
-        for event in found
-    )
-    output.show(table(columns, rows))
+    rows = [_row(event, now_s) for event in found]
+    if is_following:
+        output.lines([_line(row) for row in rows])
+    elif rows:
+        output.show(table(_COLUMNS, rows))
+    else:
+        output.show(text("No events."))
 
 
-def _line(event: Event) -> str:
-    """Return one event on one line, with its time of day: ages would grow stale."""
-    from datetime import UTC, datetime
+def _row(event: Event, now_s: float) -> Sequence[str]:
+    at = words.moment(event.at_s, now_s)
+    return (at, event.kind, event.subject or words.NONE, event.message)
 
-    at = datetime.fromtimestamp(event.at_s, UTC).astimezone()
-    about = f" {event.subject}" if event.subject else ""
-    return words.safe(f"{at:%H:%M:%S} {event.kind}{about} {event.message}".rstrip())
+
+def _line(row: Sequence[str]) -> str:
+    """Return a row whose columns stand where those of most other rows will stand."""
+    padded = [words.safe(cell).ljust(width) for cell, width in zip(row, _WIDTHS, strict=True)]
+    return "  ".join(padded).rstrip()

@@ -14,22 +14,24 @@ from hybrid.cli.options import Cluster, Json, connect
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
+    from hybrid.cli.table import Grid
     from hybrid.core.models import Job
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id, from `hybrid jobs`.")]
 
 _COLUMNS = (
-    "ID",
-    "NAME",
-    "STATE",
+    Column("ID"),
+    Column("NAME"),
+    Column("STATE"),
     Column("AGE", is_number=True),
     Column("RAN", is_number=True),
     Column("GPUS", is_number=True),
-    "SITE",
-    "USER",
-    Column("COMMAND", is_long=True),
+    Column("SITE"),
+    Column("USER"),
     Column("MESSAGE", is_long=True),
+    Column("COMMAND", is_long=True),
 )
+_USUAL = {"NAME": words.NONE, "GPUS": words.NONE, "SITE": "any", "USER": words.NONE, "MESSAGE": ""}
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +56,7 @@ def jobs(
     if not view.jobs:
         output.show(text("No jobs yet. Start one: hybrid submit -- python train.py"))
         return
-    output.show(table(_COLUMNS, (_row(job, view.at_s) for job in view.jobs)))
+    output.show(_job_table(view.jobs, view.at_s))
 
 
 def logs(
@@ -97,6 +99,19 @@ def print_piece(piece: str, json_of: str = "") -> None:
     sys.stdout.buffer.flush()
 
 
+def _job_table(found: Sequence[Job], now_s: float) -> Grid:
+    """Return the table of jobs, without columns that have the usual value in every row."""
+    rows = [_row(job, now_s) for job in found]
+    shown = [
+        index
+        for index, column in enumerate(_COLUMNS)
+        if _USUAL.get(column.name) is None or any(row[index] != _USUAL[column.name] for row in rows)
+    ]
+    return table(
+        [_COLUMNS[index] for index in shown], ([row[index] for index in shown] for row in rows)
+    )
+
+
 def _row(job: Job, now_s: float) -> Sequence[str]:
     if job.started_at_s is None:
         ran = words.NONE
@@ -111,6 +126,6 @@ def _row(job: Job, now_s: float) -> Sequence[str]:
         words.number(job.spec.gpus) if job.spec.gpus else words.NONE,
         job.spec.site,
         job.spec.user or words.NONE,
-        job.spec.entrypoint,
         job.message,
+        job.spec.entrypoint,
     )

@@ -112,7 +112,7 @@ def action_table(actions: Sequence[Action]) -> Grid:
 
 def finding_table(findings: Sequence[Finding]) -> Grid:
     """Return waiting work and why it gets no more."""
-    columns = (Column("COUNT", is_number=True), "WAITS FOR", _WAITED, "REASON", _WHY)
+    columns = (Column("COUNT", is_number=True), "WAITS FOR", "MAY RUN", _WAITED, "REASON", _WHY)
     return table(columns, (_finding_row(finding) for finding in findings))
 
 
@@ -134,6 +134,7 @@ def _finding_row(finding: Finding) -> Sequence[str]:
     return (
         str(finding.count),
         words.shape(finding.shape) + (" together" if finding.gang_id else ""),
+        words.places(finding.where) or words.UNKNOWN,
         words.duration(finding.waiting_s),
         finding.reason.code,
         finding.reason.message + never,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from hybrid.core.views import StatusView
 
 _PERIOD_S = 2.0
+_GROWING = ("_s", "_usd", "tick_count")
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def register(app: typer.Typer) -> None:
@@ -51,13 +54,29 @@ def _watch(client: Client, *, is_json: bool) -> None:
 
 
 def _watch_json(client: Client) -> None:
-    """Print one answer per line, for programs."""
+    """Print one answer per line, for programs; none that only time made another."""
+    import json
+
     from hybrid.adapters.clock import SystemClock
 
     clock = SystemClock()
+    last: object = None
     while True:
-        output.write(client.read("status"))
+        content = client.read("status")
+        timeless = _timeless(json.loads(content))
+        if timeless != last:
+            output.write(content)
+            last = timeless
         clock.sleep(_PERIOD_S)
+
+
+def _timeless(value: object) -> object:
+    """Return an answer without what time alone changes: instants, ages, money, numbers in text."""
+    if isinstance(value, dict):
+        return {key: _timeless(item) for key, item in value.items() if not key.endswith(_GROWING)}
+    if isinstance(value, list):
+        return [_timeless(item) for item in value]
+    return _NUMBER.sub("#", value) if isinstance(value, str) and " " in value else value
 
 
 def _watch_page(client: Client) -> None:

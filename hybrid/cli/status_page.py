@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hybrid.cli.table import Part
+    from hybrid.core.policy.plan import Finding
     from hybrid.core.views import BudgetView, DemandView, StatusView
 
 _JOB_STATES = ("running", "submitted", "queued", "succeeded", "failed", "cancelled")
@@ -99,8 +100,8 @@ def _jobs_line(view: StatusView) -> str:
 
 def _waiting(view: StatusView) -> list[Part]:
     """Return waiting work: with reasons where the last plan gave some."""
-    explained = {(_key(item.shape), item.gang_id) for item in view.plan.findings}
-    rest = [item for item in view.demand if (_key(item.shape), item.gang_id) not in explained]
+    explained = {_key(item) for item in view.plan.findings}
+    rest = [item for item in view.demand if _key(item) not in explained]
     if not view.plan.findings and not rest:
         return [text(""), text("No work waits.")]
     parts: list[Part] = []
@@ -115,20 +116,23 @@ def _demand_table(demand: Sequence[DemandView]) -> Part:
     columns = (
         Column("COUNT", is_number=True),
         "WAITS FOR",
-        Column("WAITED", is_number=True),
         "MAY RUN",
+        Column("WAITED", is_number=True),
     )
     rows = (
         (
             str(item.count),
             words.shape(item.shape) + (" together" if item.gang_id else ""),
+            words.places(item.where, item.sites),
             words.duration(item.waiting_s),
-            ", ".join(item.sites) or "anywhere",
         )
         for item in demand
     )
     return table(columns, rows)
 
 
-def _key(resources: object) -> str:
-    return repr(sorted(dict(resources).items())) if isinstance(resources, dict) else ""
+def _key(item: DemandView | Finding) -> tuple[object, ...]:
+    """Return what tells one kind of waiting work from another; a gang's bundles are one kind."""
+    if item.gang_id:
+        return (item.gang_id,)
+    return (tuple(sorted(item.shape.items())), item.where)

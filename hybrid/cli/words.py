@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 UNKNOWN = "?"
 NONE = "-"
@@ -27,6 +28,14 @@ def duration(duration_s: float | None) -> str:
 def age(at_s: float | None, now_s: float) -> str:
     """Return how long ago an instant was."""
     return UNKNOWN if at_s is None else duration(now_s - at_s)
+
+
+def moment(at_s: float, now_s: float) -> str:
+    """Return an instant in local time: `14:03:55` of today, `11-29 14:03` of another day."""
+    from datetime import UTC, datetime
+
+    at, now = (datetime.fromtimestamp(s, UTC).astimezone() for s in (at_s, now_s))
+    return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%m-%d %H:%M}"
 
 
 def money(usd: float | None) -> str:
@@ -56,6 +65,19 @@ def used(value: float | None, total: float) -> str:
 def count(value: int, word: str) -> str:
     """Return `1 node`, `2 nodes`."""
     return f"{value} {word}" if value == 1 else f"{value} {word}s"
+
+
+def places(where: str, sites: Sequence[str] = ()) -> str:
+    """Return where work may run, the preferred first: `onprem, cloud`.
+
+    Args:
+        where: Label selectors in Ray's notation; `""` from an older controller.
+        sites: What is known without them.
+    """
+    choices = where.split(" or ") if where else [f"site={site}" for site in sites]
+    if all(re.fullmatch(r"site=\w+", choice) for choice in choices):
+        return ", ".join(choice.removeprefix("site=") for choice in choices) or "anywhere"
+    return where
 
 
 def shape(resources: Mapping[str, float]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.cli.submit import entrypoint_of
-from hybrid.core.models import Job, JobState
+from hybrid.core.models import Job, JobSpec, JobState
 from tests.cli.conftest import Lab, Run
 
 
@@ -174,3 +174,16 @@ def test_cancel_says_what_became_of_the_job(lab: Lab, run: Run) -> None:
     assert run("cancel", "j-running").out == "j-running: cancelled\n"
     assert run("cancel", "j-failed").out == "j-failed: failed\n"
     assert json.loads(run("cancel", "--json", "j-running").out)["state"] == "cancelled"
+
+
+def test_columns_in_which_every_job_is_as_usual_are_left_out(lab: Lab, run: Run) -> None:
+    lab.service._jobs.clear()
+    lab.service.submit(JobSpec(entrypoint="true"), job_id="j-plain")
+
+    header, row = run("jobs").out.splitlines()
+    lab.service.submit(JobSpec(entrypoint="true", gpus=2, user="ada"), job_id="j-more")
+    more = run("jobs").out.splitlines()[0]
+
+    assert header.split() == ["ID", "STATE", "AGE", "RAN", "COMMAND"]
+    assert row.endswith("true")
+    assert more.split() == ["ID", "STATE", "AGE", "RAN", "GPUS", "USER", "COMMAND"]

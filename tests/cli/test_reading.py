@@ -8,10 +8,22 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
+from hybrid.cli import words
+from hybrid.cli.events import _line, _row
+from hybrid.cli.status import _timeless
 from hybrid.core.errors import LedgerError
 from hybrid.core.models import Event, JobSpec, Reason
+from hybrid.core.policy.plan import Finding
 from hybrid.core.ports import Mode
-from hybrid.core.views import CostView, EventsView, JobsView, NodesView, PlanView, StatusView
+from hybrid.core.views import (
+    CostView,
+    DemandView,
+    EventsView,
+    JobsView,
+    NodesView,
+    PlanView,
+    StatusView,
+)
 from tests.api import canned
 from tests.cli.conftest import Lab, Run
 from tests.running import TOKEN
@@ -195,7 +207,61 @@ def test_a_job_with_a_wild_command_stays_on_one_line(lab: Lab, run: Run) -> None
 def test_events_are_oldest_first_and_can_be_limited(lab: Lab, run: Run) -> None:
     page = run("events", "--limit", "2").out.splitlines()
 
-    assert [line.split()[1] for line in page[1:]] == ["launch_accepted", "node_joined"]
+    assert page[0].split() == ["TIME", "EVENT", "ABOUT", "MESSAGE"]
+    assert [line.split()[2] for line in page[1:]] == ["launch_accepted", "node_joined"]
+
+
+def test_events_as_they_come_look_like_those_that_were(lab: Lab, run: Run) -> None:
+    once = run("events").out.splitlines()
+    rows = [_row(event, canned.NOW_S) for event in canned.events()]
+
+    assert [_line(row).split() for row in rows] == [
+        [words.moment(event.at_s, canned.NOW_S), *line.split()[2:]]
+        for event, line in zip(canned.events(), once[1:], strict=True)
+    ]
+    assert {_line(row).index(row[1]) for row in rows} == {10}
+
+
+def test_an_answer_that_only_time_made_another_is_the_same_for_a_watcher() -> None:
+    status = {
+        "at_s": 1.0,
+        "controller": {"tick_count": 4, "state": "ready"},
+        "nodes": [{"name": "gpu-1", "idle_s": 3.0, "gpus_used": 0.0}],
+        "budget": {"now": {"day_usd": 0.5, "usd_per_hour": 2.4}},
+        "summary": "3 requests waiting: waited 4 s of the 300 s that home gets first.",
+    }
+    later = json.loads(
+        json.dumps(status)
+        .replace('"at_s": 1.0', '"at_s": 9.0')
+        .replace('"tick_count": 4', '"tick_count": 5')
+        .replace('"idle_s": 3.0', '"idle_s": 4.0')
+        .replace('"day_usd": 0.5', '"day_usd": 0.6')
+        .replace("waited 4 s", "waited 5.5 s")
+    )
+
+    assert _timeless(later) == _timeless(status)
+    for old, new in (("ready", "stalled"), ('"gpus_used": 0.0', '"gpus_used": 1.0')):
+        assert _timeless(json.loads(json.dumps(status).replace(old, new))) != _timeless(status)
+
+
+def test_work_that_differs_in_its_places_only_is_in_rows_of_its_own(
+    lab: Lab, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = Reason(code="stabilising", message="soon")
+    places = ("site=cloud", "site=onprem or site=cloud", "site=cloud,accelerator=H100")
+    findings = tuple(
+        Finding(shape={"GPU": 1.0}, count=3, where=where, reason=reason) for where in places
+    )
+    demand = tuple(DemandView(shape={"GPU": 1.0}, count=3, where=where) for where in places)
+    plan = PlanView(at_s=canned.NOW_S, summary="Soon.", findings=findings[:2])
+    monkeypatch.setattr(canned, "plan", lambda: plan)
+    monkeypatch.setattr(canned, "demand", lambda: demand)
+
+    page = run("status").out
+
+    assert page.count("GPU:1 ") == 3
+    for shown in ("  cloud  ", "  onprem, cloud  ", "  site=cloud,accelerator=H100  "):
+        assert shown in page
 
 
 def test_events_about_one_subject_only(lab: Lab, run: Run) -> None:

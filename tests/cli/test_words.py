@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from hybrid.cli import words
@@ -72,3 +74,28 @@ def test_shape_begins_with_gpus(resources: dict[str, float], text: str) -> None:
 )
 def test_safe_shows_what_could_steer_a_terminal(text: str, shown: str) -> None:
     assert words.safe(text) == shown
+
+
+def test_a_moment_has_its_date_unless_it_is_of_today() -> None:
+    now_s = time.mktime((2026, 7, 20, 14, 3, 55, 0, 0, -1))
+
+    assert words.moment(now_s, now_s) == "14:03:55"
+    assert words.moment(now_s - 86_400, now_s) == "07-19 14:03"
+
+
+@pytest.mark.parametrize(
+    ("where", "sites", "text"),
+    [
+        ("anywhere", (), "anywhere"),
+        ("site=cloud", (), "cloud"),
+        ("site=onprem or site=cloud", (), "onprem, cloud"),
+        ("site=onprem,accelerator=A100", ("onprem",), "site=onprem,accelerator=A100"),
+        ("site=!onprem", (), "site=!onprem"),
+        ("", ("onprem", "cloud"), "onprem, cloud"),
+        ("", (), "anywhere"),
+    ],
+)
+def test_places_are_short_when_the_site_alone_decides(
+    where: str, sites: tuple[str, ...], text: str
+) -> None:
+    assert words.places(where, sites) == text
