@@ -136,19 +136,12 @@ class Clouds:
 
     def stranded(self, instances: Iterable[Instance]) -> tuple[Source, ...]:
         """Return a blind source for each provider that has live instances and no adapter here."""
-        names = Counter(i.offer.provider for i in instances)
+        counts = Counter(i.offer.provider for i in instances)
         for provider in self.providers:
-            names.pop(provider.name, None)
+            counts.pop(provider.name, None)
         return tuple(
-            Source(
-                name=f"provider:{name}",
-                is_up=False,
-                problem=(
-                    f"{count} instance{'' if count == 1 else 's'} of it are still rented, and it "
-                    f"is not in the configuration any more; put its entries back under 'clouds'"
-                ),
-            )
-            for name, count in sorted(names.items())
+            Source(name=f"provider:{name}", is_up=False, problem=_stranded(count))
+            for name, count in sorted(counts.items())
         )
 
     def _index(self, name: str) -> dict[str, list[CloudInstance]]:
@@ -185,3 +178,11 @@ class Clouds:
             problem=str(error),
             seen_at_s=before.seen_at_s if before else None,
         )
+
+
+def _stranded(count: int) -> str:
+    rented = "1 instance of it is" if count == 1 else f"{count} instances of it are"
+    return (
+        f"{rented} still rented, and it is not in the configuration any more; put its entries "
+        f"back under 'clouds'"
+    )

@@ -34,14 +34,14 @@ def missing_places(ledger: Ledger, places: Mapping[str, Collection[str]]) -> str
     lost = ", ".join(sorted(stranded))
     rows = [instance for rows in stranded.values() for instance in rows]
     return (
-        f"the configuration has no {lost} any more, but {_count(rows)} of it are still rented: "
+        f"the configuration has no {lost} any more, but {_count(rows)} still rented there: "
         f"{_list(rows)}. Put the entries back under 'clouds', run `hybrid down` (or drain them "
         f"and wait), then take them out"
     )
 
 
 def _count(instances: Collection[Instance]) -> str:
-    return f"{len(instances)} instance{'' if len(instances) == 1 else 's'}"
+    return "1 instance is" if len(instances) == 1 else f"{len(instances)} instances are"
 
 
 def _list(instances: Iterable[Instance]) -> str:

@@ -110,3 +110,21 @@ def test_it_goes_on_as_soon_as_it_can(world: World) -> None:
 
     world.tracer.hook = None
     world.run(60, until=lambda: len(world.machines()) == 2)
+
+
+@pytest.mark.parametrize("where", ["jobs", "ray", "reconciler"])
+def test_a_mistake_of_ours_costs_no_lives_either(world: World, where: str) -> None:
+    """A bug that breaks each tick at the same place: leases go on, and nothing is rented."""
+    names = {"jobs": "step", "ray": "look", "reconciler": "reconcile"}
+
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("a bug")
+
+    setattr(getattr(world.loop, where), names[where], broken)
+    world.ray.submit(16, GPU, 5_000.0)
+    for _ in range(1_500):
+        with pytest.raises(KeyError):
+            world.step()
+
+    assert machine(world).ended_s is None
+    assert len(world.machines()) == 1
