@@ -54,6 +54,25 @@ def test_a_machine_without_a_new_python_is_told_what_to_install(tmp_path: Path, 
     assert "apt-get install python3 python3-venv" in done.stderr
 
 
+def test_the_python_to_use_is_the_same_when_the_environment_is_activated(tmp_path: Path) -> None:
+    *functions, last = (ROOT / "scripts" / "lib" / "venv.sh").read_text().splitlines()
+    assert last.startswith("hybrid_ready")
+    base = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", str(tmp_path / ".venv")], check=True)
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "python3").symlink_to(base)
+
+    def found(*folders: str) -> str:
+        path = os.pathsep.join([*(str(tmp_path / name) for name in folders), os.environ["PATH"]])
+        words = ["bash", "-c", "\n".join([*functions, "hybrid_find_python"])]
+        env = {"PATH": path, "HOME": str(tmp_path)}
+        return subprocess.run(
+            words, env=env, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert found("base") == found(".venv/bin", "base") == f"{base}\n"
+
+
 def checkout(folder: Path) -> Path:
     """Return a copy of scripts/quickstart whose programs only tell how they were called."""
     for name in ("scripts/lib", ".venv/bin", "home"):

@@ -32,7 +32,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="length of one task")
     options = parser.parse_args()
     client = hybrid.Client()
-    started_s = time.monotonic()
     seq = client.events(limit=1).next_seq
     job = client.submit(
         f"python tasks.py --count {options.count} --seconds {options.seconds}",
@@ -40,6 +39,19 @@ def main() -> int:
         name="first-burst",
     )
     print(f"submitted job {job.id}: {options.count} tasks of {options.seconds:g} s, 1 GPU each")
+    try:
+        watch(client, job, seq)
+    except KeyboardInterrupt:
+        print(f"\n{job.id} goes on. hybrid logs -f {job.id}, or hybrid cancel {job.id}")
+        return 130
+    print("--- what the job printed")
+    print(job.logs().rstrip())
+    return 0 if job.status().value == "succeeded" else 1
+
+
+def watch(client: hybrid.Client, job: hybrid.Job, seq: int) -> None:
+    """Print what happens until the job has ended and everything rented is returned."""
+    started_s = time.monotonic()
     before = ""
     while True:
         page = client.events(after=seq)
@@ -54,20 +66,18 @@ def main() -> int:
         for node in status.nodes:
             used[node.site] = used.get(node.site, 0.0) + (node.gpus_used or 0.0)
         waiting = sum(demand.count for demand in status.demand)
+        tasks = "1 task waits" if waiting == 1 else f"{waiting} tasks wait"
         line = (
             f"GPUs working: {used['onprem']:g} on-prem, {used['cloud']:g} cloud; "
-            f"{waiting} tasks wait; ${status.budget.now.usd_per_hour:.2f}/h"
+            f"{tasks}; ${status.budget.now.usd_per_hour:.2f}/h"
         )
         if line != before:
             print(f"{time.monotonic() - started_s:5.0f} s          {line}", flush=True)
             before = line
         is_over = job.status().is_ended and not status.instances
         if is_over:
-            break
+            return
         time.sleep(1.0)
-    print("--- what the job printed")
-    print(job.logs().rstrip())
-    return 0 if job.status().value == "succeeded" else 1
 
 
 if __name__ == "__main__":

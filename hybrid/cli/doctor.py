@@ -38,7 +38,15 @@ def doctor(
         columns = ("CHECK", "RESULT", Column("FOUND", is_long=True), Column("REMEDY", is_long=True))
         rows = ((check.name, check.state, check.found, check.remedy) for check in checks)
         output.show(table(columns, rows))
-        verdict = f"{words.count(failed_count, 'problem')} to repair." if failed_count else "Fit."
+        verdict = _verdict(failed_count, sum(check.state == "warn" for check in checks))
         output.show(text(verdict, "bold"))
     if failed_count:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _verdict(failed_count: int, warning_count: int) -> str:
+    if failed_count:
+        return f"{words.count(failed_count, 'problem')} to repair."
+    if warning_count:
+        return f"No problem found, and {words.count(warning_count, 'warning')}."
+    return "No problem found."

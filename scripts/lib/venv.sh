@@ -9,14 +9,14 @@ hybrid_stamps=$venv/hybrid-stamps
 
 hybrid_say() { printf '%s\n' "$*" >&2; }
 
-# Print the first Python that is new enough.
+# Print the first Python that is new enough. Of an environment that is activated, ours among them, the
+# one that it was made from: it stays the same when the environment is left, or made again.
 hybrid_find_python() {
   local candidate
   for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 python3.14 python; do
-    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-      command -v "$candidate"
-      return
-    fi
+    if "$candidate" -c 'import os, sys
+if sys.version_info < (3, 11): sys.exit(1)
+print(os.path.realpath(sys._base_executable))' 2>/dev/null; then return; fi
   done
   hybrid_say "Python 3.11 or newer is needed; none of python3, python3.11 ... python3.14 is there and new enough."
   hybrid_say "Install it (Debian 12, Ubuntu 24.04: apt-get install python3 python3-venv), or name it: PYTHON=/path/to/python3 $0"
