@@ -42,7 +42,7 @@ class DrainBody(Model):
 class SwitchBody(Model):
     """`POST /api/v1/pause` and `/resume`."""
 
-    direction: Literal["out", "in", "all"]
+    direction: Literal["out", "in", "all", "dry-run"]
     owner: Owner = ""
 
 

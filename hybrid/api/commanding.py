@@ -82,12 +82,12 @@ def operator_routes(service: Service) -> APIRouter:
 
     @routes.post("/pause", response_model=Accepted)
     def pause(body: SwitchBody) -> Response:
-        """Pause launches (`out`), scale-in (`in`) or both (`all`)."""
+        """Pause launches (`out`), scale-in (`in`), both (`all`) or every change (`dry-run`)."""
         return answer(service.pause(body.direction, owner=body.owner))
 
     @routes.post("/resume", response_model=Accepted)
     def resume(body: SwitchBody) -> Response:
-        """Undo `pause`."""
+        """Undo `pause`; `all` undoes a dry run, too."""
         return answer(service.resume(body.direction, owner=body.owner))
 
     @routes.post("/gc", response_model=GcView)

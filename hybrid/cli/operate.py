@@ -19,14 +19,18 @@ if TYPE_CHECKING:
 
 
 class Direction(StrEnum):
-    """What is paused: launches, scale-in, or both."""
+    """What is paused: launches, scale-in, both, or every change."""
 
     OUT = "out"
     IN = "in"
     ALL = "all"
+    DRY_RUN = "dry-run"
 
 
-WhichWay = Annotated[Direction, typer.Argument(help="Launches (out), scale-in (in), or all.")]
+WhichWay = Annotated[
+    Direction,
+    typer.Argument(help="Launches (out), scale-in (in), both (all), or every change (dry-run)."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -59,7 +63,10 @@ def drain(
 def pause(
     context: typer.Context, direction: WhichWay, json: Json = False, _cluster: Cluster = ""
 ) -> None:
-    """Stop launches (out), scale-in (in), or both (all)."""
+    """Stop launches (out), scale-in (in), both (all), or every change (dry-run).
+
+    In a dry run the controller decides and says what it would do, and changes nothing.
+    """
     _told(connect(context).pause(direction.value), is_json=json)
 
 
@@ -69,7 +76,7 @@ def resume(
     json: Json = False,
     _cluster: Cluster = "",
 ) -> None:
-    """Undo `hybrid pause`."""
+    """Undo `hybrid pause`; all undoes a dry run, too."""
     _told(connect(context).resume(direction.value), is_json=json)
 
 

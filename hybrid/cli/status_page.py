@@ -88,7 +88,9 @@ def _switches(view: StatusView) -> list[str]:
     if mode.is_in_paused:
         lines.append(f"Scale-in is paused{by}; `hybrid resume in` goes on.")
     if mode.is_dry_run:
-        lines.append("Dry run: decisions are logged and not carried out.")
+        lines.append(
+            f"Dry run{by}: decisions are told and not carried out; `hybrid resume` ends it."
+        )
     return lines
 
 

@@ -25,7 +25,7 @@ _STYLE_BY_WORD = {
         ("joining", "booting", "requested", "draining", "terminating", "queued", "submitted"),
         "yellow",
     ),
-    **dict.fromkeys(("failed", "fail", "lost", "stalled", "fenced"), "bold red"),
+    **dict.fromkeys(("failed", "fail", "lost", "stalled", "degraded"), "bold red"),
     **dict.fromkeys(("warn", "launch", "drain", "terminate"), "yellow"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -197,6 +198,8 @@ def _become(config: Path, state_dir: Path) -> None:
     from hybrid.cli import controller
 
     words = controller.command(config, state_dir)
+    if sys.stderr.isatty():  # where the log goes
+        words.append("--pretty")
     output.say("Running in the foreground; Ctrl-C ends it.")
     os.execvpe(words[0], words, dict(controller.environment()))  # noqa: S606 - no shell is meant
 

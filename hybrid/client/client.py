@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=Model)
 
-Direction = Literal["out", "in", "all"]
+Direction = Literal["out", "in", "all", "dry-run"]
 Site = Literal["any", "onprem", "cloud"]
 
 LOOK_S = 120.0
@@ -195,11 +195,11 @@ class Client:
         return self._asked("drain", body)
 
     def pause(self, direction: Direction = "all") -> views.Accepted:
-        """Pause launches (`out`), scale-in (`in`) or both."""
+        """Pause launches (`out`), scale-in (`in`), both, or every change (`dry-run`)."""
         return self._asked("pause", {"direction": direction, "owner": _owner()})
 
     def resume(self, direction: Direction = "all") -> views.Accepted:
-        """Undo `pause`."""
+        """Undo `pause`; `all` undoes a dry run, too."""
         return self._asked("resume", {"direction": direction, "owner": _owner()})
 
     def gc(self, dry_run: bool = True) -> views.GcView:  # noqa: FBT001, FBT002 - public API

@@ -16,6 +16,7 @@ from hybrid.core.views import Accepted, GcView
 
 _S = InstanceState
 _REFUSALS_EVERY_S = 10.0
+_DRY_RUN = "dry-run is on: nothing is changed. `hybrid resume dry-run` first"
 LOOK_S = 110.0
 """How long a look into all clouds may take; less than what `hybrid.client` waits for one."""
 _DIRECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -142,7 +143,7 @@ class Commands:
     def _drain(self, target: str, deadline_s: float | None, owner: str) -> Accepted:
         instance = self._find(target)
         if self.ledger.mode().is_dry_run:
-            raise RefusedError("dry-run is on: nothing is changed. `hybrid resume dry-run` first")
+            raise RefusedError(_DRY_RUN)
         lasts_s = self.loop.params.policy.drain_s if deadline_s is None else deadline_s
         self.loop.actor.start_drain(
             instance,
@@ -200,20 +201,27 @@ class Commands:
         if names is None:
             known = ", ".join(_DIRECTIONS)
             raise RefusedError(f"{direction!r} cannot be paused; choose one of {known}")
+        if direction == "all" and not is_on:
+            names = (*names, "is_dry_run")  # who resumes all expects that nothing holds it back
         changes: dict[str, object] = dict.fromkeys(names, is_on)
         mode = self.ledger.mode().model_copy(update={**changes, "owner": owner})
         self.ledger.set_mode(mode)
         verb = "paused" if is_on else "resumed"
         self.ledger.append(self._event(f"{verb}", direction, f"by {owner}"))
         self.mailbox.ring()
+        if direction == "dry-run":
+            on = "dry-run is on: decisions are told and not carried out; `hybrid resume` ends it"
+            return Accepted(message=on if is_on else "dry-run is off: decisions are carried out")
         what = {"out": "launches", "in": "scale-in", "all": "launches and scale-in"}
-        return Accepted(message=f"{what.get(direction, direction)} {verb}")
+        return Accepted(message=f"{what[direction]} {verb}")
 
     def gc(self, *, is_dry_run: bool) -> GcView:
         """See `Service.gc`."""
         return self.mailbox.ask(lambda: self._gc(is_dry_run=is_dry_run), timeout_s=LOOK_S)
 
     def _gc(self, *, is_dry_run: bool) -> GcView:
+        if not is_dry_run and self.ledger.mode().is_dry_run:
+            raise RefusedError(_DRY_RUN)
         loop = self.loop
         loop.clouds.look()
         loop.book.read()

@@ -78,11 +78,11 @@ class Service(Protocol):
         ...
 
     def pause(self, direction: str, *, owner: str) -> Accepted:
-        """Pause `out` (launches), `in` (scale-in) or `all`."""
+        """Pause `out` (launches), `in` (scale-in), `all` of both, or every change (`dry-run`)."""
         ...
 
     def resume(self, direction: str, *, owner: str) -> Accepted:
-        """Undo `pause`."""
+        """Undo `pause`; `all` undoes a dry run, too."""
         ...
 
     def gc(self, *, is_dry_run: bool) -> GcView:

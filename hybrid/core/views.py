@@ -141,8 +141,9 @@ class ControllerInfo(Model):
     """How the controller itself is doing.
 
     Attributes:
-        state: `starting`, `ready`, `stalled` (no full tick for too long), `closing`, `fenced`.
-        phase: What it is doing now, in words, while starting or closing.
+        state: `starting`, `ready`, `degraded` (its last tick failed; it goes on trying), `stalled`
+            (no full tick for too long) or `closing`.
+        phase: What it is doing now, in words, while starting or closing; why, when degraded.
     """
 
     pid: int

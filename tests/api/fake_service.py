@@ -201,6 +201,7 @@ class FakeService:
         self.mode = Mode(
             is_out_paused=direction in ("out", "all") or self.mode.is_out_paused,
             is_in_paused=direction in ("in", "all") or self.mode.is_in_paused,
+            is_dry_run=direction == "dry-run" or self.mode.is_dry_run,
             owner=owner,
         )
         return Accepted(message=f"{direction} is paused")
@@ -208,8 +209,9 @@ class FakeService:
     def resume(self, direction: str, *, owner: str) -> Accepted:
         self._check()
         self.mode = Mode(
-            is_out_paused=direction == "in" and self.mode.is_out_paused,
-            is_in_paused=direction == "out" and self.mode.is_in_paused,
+            is_out_paused=direction not in ("out", "all") and self.mode.is_out_paused,
+            is_in_paused=direction not in ("in", "all") and self.mode.is_in_paused,
+            is_dry_run=direction not in ("dry-run", "all") and self.mode.is_dry_run,
             owner=owner,
         )
         return Accepted(message=f"{direction} goes on")

@@ -38,6 +38,7 @@ def main() -> int:
     parser.add_argument("--config", required=True)
     parser.add_argument("--state-dir", required=True)
     parser.add_argument("--closing", action="store_true")
+    parser.add_argument("--pretty", action="store_true")
     args = parser.parse_args()
     env = os.environ
     sys.stderr.write(f"stand-in: {args}\n")

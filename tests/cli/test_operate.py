@@ -55,6 +55,15 @@ def test_pause_and_resume_switch(lab: Lab, run: Run) -> None:
     assert not lab.service.mode.is_out_paused
 
 
+def test_a_dry_run_is_switched_on_and_off(lab: Lab, run: Run) -> None:
+    assert run("pause", "dry-run").code == 0
+    assert lab.service.mode.is_dry_run
+    assert "Dry run" in run("status").out
+
+    assert run("resume", "dry-run").code == 0
+    assert not lab.service.mode.is_dry_run
+
+
 @pytest.mark.parametrize("words", [["pause"], ["pause", "up"], ["resume", "down"]])
 def test_a_senseless_direction_is_a_usage_error(lab: Lab, run: Run, words: list[str]) -> None:
     assert run(*words).code == 2

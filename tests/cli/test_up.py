@@ -401,6 +401,18 @@ def test_foreground_becomes_the_controller(
     assert discover.read_record(home / "lab") is None
 
 
+def test_foreground_on_a_terminal_logs_for_people(
+    environment: dict[str, str], tmp_path: Path, home: Path, onprem: str
+) -> None:
+    words = [sys.executable, "-m", "hybrid.cli.main", "up", onprem, "--foreground"]
+    with Terminal(words, env=environment, cwd=tmp_path) as terminal:
+        terminal.wait_for("pretty=True")
+        wait_for_record(home)
+        terminal.type("\x03")
+
+        assert terminal.finish() == 0
+
+
 def test_a_taken_port_of_the_lab_is_told_by_doctor(start: Run, tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

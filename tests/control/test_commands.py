@@ -134,6 +134,26 @@ def test_an_unknown_direction_is_refused(world: World) -> None:
         world.desk.pause("sideways", owner="ann")
 
 
+def test_resuming_all_ends_a_dry_run_and_pausing_all_begins_none(world: World) -> None:
+    world.desk.pause("all", owner="ann")
+    assert not world.ledger.mode().is_dry_run
+    world.desk.pause("dry-run", owner="ann")
+
+    world.desk.resume("all", owner="bob")
+
+    mode = world.ledger.mode()
+    assert (mode.is_out_paused, mode.is_in_paused, mode.is_dry_run) == (False, False, False)
+
+
+def test_a_dry_run_collects_nothing_and_still_looks(world: World) -> None:
+    world.desk.pause("dry-run", owner="ann")
+
+    with pytest.raises(RefusedError, match="hybrid resume dry-run"):
+        world.desk.gc(is_dry_run=False)
+
+    assert world.desk.gc(is_dry_run=True).is_dry_run
+
+
 def test_resuming_one_direction_leaves_the_other_paused(world: World) -> None:
     world.desk.pause("all", owner="ann")
 
