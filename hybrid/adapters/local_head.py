@@ -7,7 +7,8 @@ from pathlib import Path
 from hybrid.adapters.local_node import LocalNode
 from hybrid.core.bootstrap import HeadPlan, ray_head_command, ray_head_environment
 from hybrid.core.errors import FleetError
-from hybrid.node.ports import holder, is_free
+from hybrid.node.holders import holder
+from hybrid.node.ports import is_free
 
 _SETTINGS = {"gcs": "head.port", "dashboard": "head.dashboard_port", "client": "head.client_port"}
 
@@ -21,7 +22,7 @@ class LocalHead:
         cluster_id: First part of the mark of its processes.
         ray_token_file: Holds the cluster's Ray token.
         ports: First and last port that may be chosen; `None` for the node program's own range.
-        host: Address of this machine for those that connect to the head.
+        host: Address of this machine for nodes that connect to the head.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class LocalHead:
             if isinstance(port, int)
         }
         self._host = host
+        self._dashboard_host = plan.dashboard_host
         self._node = LocalNode(
             "the Ray head",
             folder,
@@ -88,12 +90,12 @@ class LocalHead:
     @property
     def address(self) -> str:
         """Where nodes join: `host:port`. Raises `FleetError` before the first start."""
-        return f"{self._host}:{self._port('gcs')}"
+        return f"{_bracketed(self._host)}:{self._port('gcs')}"
 
     @property
     def dashboard_url(self) -> str:
         """Ray's dashboard and jobs API. Raises `FleetError` before the first start."""
-        return f"http://{self._host}:{self._port('dashboard')}"
+        return f"http://{_bracketed(self._dashboard_host)}:{self._port('dashboard')}"
 
     def _port(self, name: str) -> int:
         port = self._fixed.get(name) or self._node.ports.get(name)
@@ -102,10 +104,16 @@ class LocalHead:
         return port
 
 
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
 def _taken(name: str, port: int) -> str:
     setting = _SETTINGS[name]
-    by = holder(port) or "a process of another user, or one that cannot be seen from here"
+    by = holder(port)
+    who = by or "a process of another user, or one that cannot be seen from here"
+    end = f"end it with `hybrid down -c {by.cluster}`" if by and by.cluster else "end that process"
     return (
-        f"{setting}: port {port} is taken by {by}. "
-        f"End that process, or set {setting} to another port or to auto"
+        f"{setting}: port {port} is taken by {who}; "
+        f"set {setting} to another port or to auto, or {end}"
     )

@@ -19,7 +19,7 @@ from hybrid.api.reading import answer, log_routes, reading_routes
 from hybrid.api.refusals import install
 from hybrid.control.service import Service
 from hybrid.core.errors import ConfigError
-from hybrid.node.ports import holder
+from hybrid.node.holders import holder
 
 _PREFIX = "/api/v1"
 _START_S = 10.0
@@ -97,8 +97,6 @@ def serve(app: FastAPI, host: str, port: int) -> ApiServer:
     """
     listener = _listen(host, port)
     bound = listener.getsockname()[1]
-    here = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
-    shown = f"[{here}]" if ":" in here else here
     config = uvicorn.Config(
         app,
         lifespan="off",
@@ -109,9 +107,16 @@ def serve(app: FastAPI, host: str, port: int) -> ApiServer:
         server_header=False,
         timeout_graceful_shutdown=_GRACE_S,
     )
-    handle = ApiServer(uvicorn.Server(config), listener, f"http://{shown}:{bound}")
+    handle = ApiServer(uvicorn.Server(config), listener, url_of(host, bound))
     handle.start()
     return handle
+
+
+def url_of(host: str, port: int) -> str:
+    """Return where this machine reaches a server that listens on `host`."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
+    shown = f"[{here}]" if ":" in here else here
+    return f"http://{shown}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -133,7 +138,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.listen(256)
     except OSError as error:
         listener.close()
-        by = holder(port) if error.errno == errno.EADDRINUSE else ""
+        by = holder(port) if error.errno == errno.EADDRINUSE else None
         who = f"{by} has it" if by else "`ss -ltnp` shows who has it"
         raise ConfigError(
             f"controller.port: cannot listen on {host}:{port} ({error.strerror}; {who}); free it, "

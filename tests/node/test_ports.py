@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.node.ports import NoPortError, PortChooser, fill, holder, is_free, places
+from hybrid.node.holders import holder
+from hybrid.node.ports import NoPortError, PortChooser, fill, is_free, places
 
 FIRST = 22_900
 
@@ -35,9 +36,39 @@ def test_a_port_in_use_is_not_chosen_and_its_holder_is_named(tmp_path: Path) -> 
 
         assert chosen == {"a": FIRST + 1}
         assert not is_free(FIRST)
-        assert f"(pid {os.getpid()})" in holder(FIRST)
+        assert f"(pid {os.getpid()})" in str(holder(FIRST))
     assert is_free(FIRST)
-    assert holder(FIRST) == ""
+    assert holder(FIRST) is None
+
+
+@pytest.mark.parametrize("place", ["nodes/head", "providers/local/instances/i-1"])
+def test_the_cluster_that_holds_a_port_is_named_also_by_a_child_of_its_node(
+    tmp_path: Path, place: str
+) -> None:
+    state_dir = tmp_path / "proj"
+    serve = (
+        "import socket, sys; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); "
+        "print('up', flush=True); sys.stdin.read()"
+    )
+    program = tmp_path / "hybrid" / "node" / "__main__.py"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-c', {serve!r}, '{FIRST}', 'x' * 300])\n"
+    )
+    words = [sys.executable, str(program), "start", str(state_dir / place)]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = holder(FIRST)
+        process.communicate("")
+
+    assert found is not None
+    assert (found.cluster, found.state_dir) == ("proj", str(state_dir))
+    assert str(found) == f"cluster proj (its state folder is {state_dir})"
+    assert len(found.program) < 70
 
 
 def test_a_full_range_is_an_error(tmp_path: Path) -> None:
