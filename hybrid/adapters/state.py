@@ -83,8 +83,9 @@ class StateFolder:
     def remembered_port(self, host: str) -> int:
         """Return a free port on `host`, the same as last time if it is still free."""
         path = self.path / "api_port"
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         for wanted in (self._read_port(path), 0):
-            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 try:
                     probe.bind((host, wanted))

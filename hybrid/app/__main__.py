@@ -141,7 +141,7 @@ def _control(
 ) -> int:
     from hybrid.adapters.clock import SystemClock
     from hybrid.adapters.ledger import open_ledger, sqlite_url
-    from hybrid.api.server import make_app, serve
+    from hybrid.api.server import make_app, serve, url_of
     from hybrid.app.compose import make_controller, make_providers
     from hybrid.control import log
     from hybrid.control.guards import missing_places
@@ -160,7 +160,7 @@ def _control(
     ledger.acquire(f"{platform.node()}:{os.getpid()}", now_s=clock.now_s())
     ledger.set_mode(_mode(ledger.mode(), options, now_s=clock.now_s()))
     port = _port(settings, state)
-    url = f"http://{settings.controller.host}:{port}"
+    url = url_of(settings.controller.host, port)
     controller = make_controller(
         settings,
         state,

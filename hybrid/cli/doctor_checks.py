@@ -157,7 +157,12 @@ def _ports(settings: Settings, *, is_running: bool) -> Check:
     numbers = [(name, port) for name, port in fixed if isinstance(port, int)]
     if is_running:
         return Check("ports", "skip", "in use by the running cluster")
-    taken = [f"{name} {port}" for name, port in numbers if not _is_free(port)]
+    api_host = settings.controller.host
+    taken = [
+        f"{name} {port}"
+        for name, port in numbers
+        if not _is_free(port, api_host if name.startswith("controller") else "")
+    ]
     if taken:
         return Check(
             "ports", "fail", f"taken: {', '.join(taken)}", "`ss -ltnp` shows by whom; or set `auto`"
@@ -165,11 +170,12 @@ def _ports(settings: Settings, *, is_running: bool) -> Check:
     return Check("ports", "ok", f"{len(numbers)} fixed, all free" if numbers else "all automatic")
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
+def _is_free(port: int, host: str) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("", port))
+            probe.bind((host, port))
         except OSError:
             return False
         return True

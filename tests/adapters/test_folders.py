@@ -88,6 +88,16 @@ def test_the_port_is_kept_while_it_is_free(tmp_path: Path) -> None:
         assert state.remembered_port("127.0.0.1") != port
 
 
+def test_a_port_of_an_ipv6_address_is_kept_too(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    port = state.remembered_port("::1")
+
+    with socket.socket(socket.AF_INET6) as taken:
+        taken.bind(("::1", port))
+        taken.listen(1)
+        assert state.remembered_port("::1") not in (0, port)
+
+
 def age(folder: Path, clock: VirtualClock, age_s: float) -> None:
     """Make every file of a folder so old."""
     for path in folder.iterdir():

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from hybrid.api.server import ApiServer, make_app, serve
+from hybrid.api.server import ApiServer, make_app, serve, url_of
 from hybrid.core.errors import (
     CapExceededError,
     ClusterError,
@@ -210,6 +210,20 @@ def test_a_taken_port_is_a_config_error_that_names_it(service: FakeService) -> N
 def test_an_address_of_another_machine_is_a_config_error(service: FakeService) -> None:
     with pytest.raises(ConfigError, match="203\\.0\\.113\\.9"):
         serve(make_app(service, "t"), "203.0.113.9", 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::1", "http://[::1]:80"),
+        ("::", "http://[::1]:80"),
+        ("fd00::7", "http://[fd00::7]:80"),
+    ],
+)
+def test_an_address_becomes_a_url(host: str, url: str) -> None:
+    assert url_of(host, 80) == url
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::1", "localhost"])
