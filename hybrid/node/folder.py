@@ -2,11 +2,12 @@
 
 node.json     what to run (written by the caller, never changed here)
 stop          exists: this node must end, and must not start again
+notice        when the cloud takes the machine back (see `hybrid.node.notice`)
 node.lock     held for as long as the node's own program lives
 pid.json      that program's process
 status.json   what it is doing
 ports.json    ports chosen for the `{port:...}` places of the command
-node.log      what happened; start.log: what `ray start` said
+node.log      what happened; start.log, drain.log: what `ray start`, `ray drain-node` said
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ class Folder:
             return parse(content)
         except ValueError as err:
             raise BadFolderError(f"{path}: {err}") from err
+
+    @property
+    def notice_file(self) -> Path:
+        """Where the cloud's word is that it takes the machine back."""
+        return self.path / "notice"
 
     def lock(self, name: str = "node.lock") -> int:
         """Take a lock for this process and those it forks; returns its descriptor.

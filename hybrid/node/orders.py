@@ -29,6 +29,19 @@ class Join:
 
 
 @dataclass(frozen=True)
+class Takeback:
+    """When a pretended machine is taken back.
+
+    Attributes:
+        after_s: How long after Ray runs on it.
+        notice_s: How long before that it is told.
+    """
+
+    after_s: float
+    notice_s: float
+
+
+@dataclass(frozen=True)
 class Orders:
     """The content of node.json.
 
@@ -39,6 +52,9 @@ class Orders:
         boot_delay_s: How long a pretended machine needs to boot.
         start_limit_s: How long the command may take.
         ports: First and last port that may be chosen.
+        drain_command: Asks Ray to empty this node, see `hybrid.node.notice`; empty when nobody
+            takes the machine back.
+        takeback: When a pretended machine is taken back.
     """
 
     id: str
@@ -53,6 +69,8 @@ class Orders:
     start_limit_s: float = 300.0
     lease_file: Path | None = None
     ports: tuple[int, int] = DEFAULT_PORTS
+    drain_command: tuple[str, ...] = ()
+    takeback: Takeback | None = None
 
     @property
     def tag(self) -> str:
@@ -79,6 +97,8 @@ def parse(content: Mapping[str, object]) -> Orders:
         start_limit_s=_number(content, "start_limit_s", Orders.start_limit_s),
         lease_file=_path(content.get("lease_file")),
         ports=_ports(content.get("ports")),
+        drain_command=_texts(content, "drain_command") if content.get("drain_command") else (),
+        takeback=_takeback(content.get("takeback")),
     )
 
 
@@ -129,6 +149,14 @@ def _join(value: object) -> Join | None:
         instance_id=_text(value, "instance_id"),
         join_token_file=Path(_text(value, "join_token_file")),
     )
+
+
+def _takeback(value: object) -> Takeback | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError("'takeback' must be an object or null")  # noqa: TRY004  # as all the others
+    return Takeback(_number(value, "after_s", 0.0), _number(value, "notice_s", 0.0))
 
 
 def _ports(value: object) -> tuple[int, int]:

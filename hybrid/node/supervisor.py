@@ -10,20 +10,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from hybrid.node import processes, scratch
-from hybrid.node.ending import end_all
-from hybrid.node.environment import node_environment
+from hybrid.node import notice, processes, scratch
+from hybrid.node.ending import GENTLE_S, end_all
 from hybrid.node.folder import Folder, Phase, Status
+from hybrid.node.interruption import Interruption
 from hybrid.node.joining import Attempt
 from hybrid.node.journal import describe_exit, last_words, log
 from hybrid.node.lease import Lease
+from hybrid.node.notice import Draining, Notice
 from hybrid.node.orders import Orders, Role
 from hybrid.node.ports import NoPortError, PortChooser, fill, places
+from hybrid.node.processes import Process
+from hybrid.node.spawning import SIGNALS, spawn
 
 _CHECK_S = 1.0  # how often the lease and the folder are looked at
 _GONE_CHECKS = 3
 _JOIN_AGAIN_S = (1.0, 1.0, 2.0, 2.0, 4.0)  # then always the last
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 
@@ -34,6 +36,13 @@ class _EndedError(Exception):
         super().__init__(problem)
         self.phase = phase
         self.problem = problem
+
+
+class _TakenBackError(_EndedError):
+    """The pretended cloud took the pretended machine, whatever ran on it."""
+
+    def __init__(self) -> None:
+        super().__init__(Phase.STOPPED, "the cloud took this machine back")
 
 
 class _BrokenError(_EndedError):
@@ -53,11 +62,14 @@ class Supervisor:
         self._lease = Lease(orders.lease_file)
         self._gone_count = 0
         self._exit_codes: dict[int, int] = {}
+        self._ray_token = ""
+        self._draining: Draining | None = None
+        self._interruption: Interruption | None = None
         self._chooser: PortChooser | None = None  # holds the locks of our ports
 
     def begin(self) -> None:
         """Take over the process: signals, orphans, pid.json, and ports, which callers wait for."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         processes.become_subreaper()
         self._say(Phase.BOOTING)
         with suppress(OSError, NoPortError):  # tried again, and said, when Ray is to start
@@ -68,7 +80,8 @@ class Supervisor:
         try:
             try:
                 self._pause(self._orders.boot_delay_s)
-                self._start_ray(self._ray_token())
+                self._ray_token = self._get_ray_token()
+                self._start_ray()
                 self._watch()
             except _BrokenError as broken:
                 self._clean_up()
@@ -77,14 +90,15 @@ class Supervisor:
                 self._say(broken.phase, broken.problem)
                 self._pause_for_ever()
         except _EndedError as ended:
-            self._clean_up()
+            is_power_cut = isinstance(ended, _TakenBackError)
+            self._clean_up(gentle_s=0.0 if is_power_cut else GENTLE_S)
             # A machine that broke and then ended keeps saying why it broke.
             self._say(ended.phase, ended.problem or self._status.problem)
             return 0 if ended.phase is Phase.STOPPED else 1
 
     # --- the steps -------------------------------------------------------------------------
 
-    def _ray_token(self) -> str:
+    def _get_ray_token(self) -> str:
         if self._orders.join is not None:
             return self._join()
         if self._orders.ray_token_file is None:
@@ -110,12 +124,14 @@ class Supervisor:
             self._pause(wait_s)
         raise AssertionError
 
-    def _start_ray(self, ray_token: str) -> None:
+    def _start_ray(self) -> None:
+        if (told := self._notice()) is not None:
+            raise _BrokenError(Phase.FAILED, f"{told}; Ray is not started any more")
         self._say(Phase.STARTING)
         output = self._folder.path / "start.log"
         with self._broken_by((OSError, NoPortError), "cannot run `ray start`"):
             scratch.prepare(self._orders.temp_dir)
-            pid = self._spawn(self._command(), ray_token, output)
+            pid = spawn(self._command(), self._orders, self._ray_token, output)
         code = self._wait_for(pid, self._orders.start_limit_s)
         if code is None:
             limit_s = self._orders.start_limit_s
@@ -136,28 +152,6 @@ class Supervisor:
         self._folder.write_ports(ports)
         return fill(self._orders.command, ports)
 
-    def _spawn(self, command: list[str], ray_token: str, output: Path) -> int:
-        env = node_environment(
-            os.environ,
-            self._orders.env,
-            tag=self._orders.tag,
-            ray_token=ray_token,
-            python=command[0],
-        )
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        return os.posix_spawnp(
-            command[0],
-            command,
-            env,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(output), flags, 0o600),
-                (os.POSIX_SPAWN_DUP2, 1, 2),
-            ],
-            setsigmask=[],
-            setsigdef=[signal.SIGPIPE, *_SIGNALS],
-        )
-
     def _watch(self) -> NoReturn:
         watched = {"raylet"} | ({"gcs_server"} if self._orders.role is Role.HEAD else set())
         found = [p for p in processes.descendants([os.getpid()]) if p.name in watched]
@@ -170,13 +164,53 @@ class Supervisor:
             )
         raylet = next(process for process in found if process.name == "raylet")
         self._say(Phase.RUNNING, raylet_pid=raylet.pid)
+        if self._orders.takeback is not None:
+            self._interruption = Interruption(self._orders.takeback, self._folder.notice_file)
         while True:
             self._pause(_CHECK_S)
             for process in found:
                 if not processes.is_alive(process):
-                    code = self._exit_codes.get(process.pid)
-                    how = "ended" if code is None else describe_exit(code)
-                    raise _BrokenError(Phase.EXITED, f"Ray ended by itself: {process.name} {how}")
+                    self._break(process)
+            self._heed_notice(raylet)
+
+    def _break(self, process: Process) -> NoReturn:
+        code = self._exit_codes.get(process.pid)
+        how = "ended" if code is None else describe_exit(code)
+        told = self._notice()
+        why = f"{told}; " if told else ""
+        raise _BrokenError(Phase.EXITED, f"{why}Ray ended by itself: {process.name} {how}")
+
+    def _notice(self) -> Notice | None:
+        if not self._orders.drain_command:
+            return None
+        return notice.read(self._folder.notice_file)
+
+    def _heed_notice(self, raylet: Process) -> None:
+        """Ask Ray to drain the node once the cloud takes the machine back."""
+        if self._draining is None:
+            told = self._notice()
+            if told is None:
+                return
+            self._draining = Draining(
+                told,
+                self._orders.drain_command,
+                raylet_pid=raylet.pid,
+                start=self._spawn_drain,
+                end=_kill,
+                last_words=lambda: last_words(self._drain_log),
+            )
+        self._draining.step(self._exit_codes)
+        if self._draining.problem != self._status.problem:
+            self._say(Phase.RUNNING, self._draining.problem, raylet_pid=raylet.pid)
+
+    @property
+    def _drain_log(self) -> Path:
+        return self._folder.path / "drain.log"
+
+    def _spawn_drain(self, command: list[str]) -> int:
+        pid = spawn(command, self._orders, self._ray_token, self._drain_log)
+        self._exit_codes.pop(pid, None)  # of an orphan that had the same number
+        return pid
 
     # --- waiting ---------------------------------------------------------------------------
 
@@ -189,7 +223,7 @@ class Supervisor:
             if left_s <= 0:
                 return
             wait_s = max(min(_CHECK_S, left_s, self._lease.left_s()), 0.0)
-            received = signal.sigtimedwait(_SIGNALS, wait_s)
+            received = signal.sigtimedwait(SIGNALS, wait_s)
             if received is None:
                 continue
             if received.si_signo in _STOP_SIGNALS:
@@ -214,6 +248,8 @@ class Supervisor:
         self._lease.renew()
         if self._lease.left_s() <= 0:
             raise _EndedError(Phase.STOPPED, "lease ended")
+        if self._interruption is not None and self._interruption.step():
+            raise _TakenBackError
         if self._folder.is_stop_ordered:
             raise _EndedError(Phase.STOPPED, "")
         # No name leads to our lock file any more: nobody can find or end this node.
@@ -232,8 +268,8 @@ class Supervisor:
 
     # --- the end ---------------------------------------------------------------------------
 
-    def _clean_up(self) -> None:
-        left = end_all(lambda: processes.descendants([os.getpid()]))
+    def _clean_up(self, *, gentle_s: float = GENTLE_S) -> None:
+        left = end_all(lambda: processes.descendants([os.getpid()]), gentle_s=gentle_s)
         self._reap()
         for process in left:
             log(f"could not end {process.name} (pid {process.pid})")
@@ -271,6 +307,12 @@ class Supervisor:
             yield
         except errors as err:
             raise _BrokenError(Phase.FAILED, f"{what}: {err}") from err
+
+
+def _kill(pid: int) -> None:
+    process = processes.find(pid)
+    if process is not None:
+        processes.send(process, signal.SIGKILL)
 
 
 def _forever(delays_s: tuple[float, ...]) -> Iterator[float]:

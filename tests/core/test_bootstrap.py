@@ -15,6 +15,7 @@ from hybrid.core.bootstrap import (
     HeadPlan,
     NodePlan,
     RayHealth,
+    ray_drain_command,
     ray_head_command,
     ray_head_environment,
     ray_node_command,
@@ -86,6 +87,25 @@ def test_a_node_command_says_all_of_its_plan() -> None:
     assert options["disable_usage_stats"] is True
     assert options["block"] is False
     assert labels_by_ray(command) == {"site": "cloud", "provider": "local"}
+
+
+def test_a_drain_command_is_what_ray_reads_when_its_places_are_filled() -> None:
+    from ray.scripts.scripts import drain_node
+
+    command = ray_drain_command(make_node(head_address="10.0.0.1:6379"))
+
+    assert command[:5] == ["/opt/venv/bin/python", "-P", "-m", "ray.scripts.scripts", "drain-node"]
+    values = {"{node_id}": "ab", "{message}": "it leaves", "{left_s}": "90"}
+    words = command[5:]
+    for place, value in values.items():
+        words = [word.replace(place, value) for word in words]
+    assert drain_node.make_context("drain-node", words).params == {
+        "address": "10.0.0.1:6379",
+        "node_id": "ab",
+        "reason": "DRAIN_NODE_REASON_PREEMPTION",
+        "reason_message": "it leaves",
+        "deadline_remaining_seconds": 90,
+    }
 
 
 def test_a_head_has_no_autoscaler_and_is_marked_as_head() -> None:

@@ -4,6 +4,9 @@
 FAKE_RAY says how it behaves: `ok`, `fail`, `hang`, `no_raylet`, `brief` (the raylet ends after
 a moment), `stubborn` (it ignores SIGTERM). What it was given is written to `fake.json` in the
 folder of --temp-dir.
+
+It stands in for `ray drain-node` too: FAKE_DRAIN says what the calls do, the last word again and
+again (`fail,hang,ok`), and each is a line of the file FAKE_DRAIN_CALLS.
 """
 
 from __future__ import annotations
@@ -77,7 +80,25 @@ def listen(port: str) -> socket.socket | None:
     return server
 
 
+def drain_node() -> int:
+    calls = Path(os.environ["FAKE_DRAIN_CALLS"])
+    modes = os.environ["FAKE_DRAIN"].split(",")
+    number = len(calls.read_text().splitlines()) if calls.exists() else 0
+    token = os.environ.get("RAY_AUTH_TOKEN", "")
+    with calls.open("a") as file:
+        file.write(json.dumps({"argv": sys.argv[1:], "token": token}) + "\n")
+    mode = modes[min(number, len(modes) - 1)]
+    if mode == "hang":
+        time.sleep(1000)
+    if mode == "fail":
+        say("The drain request is not accepted: no such node")
+        return 1
+    return 0
+
+
 def main() -> int:
+    if sys.argv[1] == "drain-node":
+        return drain_node()
     mode = os.environ.get("FAKE_RAY", "ok")
     if mode == "hang":
         say("waiting for the head")

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.node.environment import node_environment
 from hybrid.node.folder import BadFolderError, Folder, Phase, Status
-from hybrid.node.orders import Role, parse
+from hybrid.node.orders import Role, Takeback, parse
 
 GOOD: dict[str, object] = {
     "id": "i-1",
@@ -27,6 +27,7 @@ def test_what_is_left_out_has_a_default() -> None:
     assert orders.role is Role.INSTANCE
     assert (orders.boot_delay_s, orders.start_limit_s) == (0.0, 300.0)
     assert (orders.join, orders.lease_file, orders.ray_token_file) == (None, None, None)
+    assert (orders.drain_command, orders.takeback) == ((), None)
 
 
 def test_everything_can_be_said() -> None:
@@ -36,6 +37,7 @@ def test_everything_can_be_said() -> None:
         GOOD
         | {"env": {"A": "b", "C": None}, "ray_token_file": "/r", "join": join}
         | {"boot_delay_s": 3, "start_limit_s": 9.5, "lease_file": "/l", "ports": [2000, 3000]}
+        | {"drain_command": ["a", "b"], "takeback": {"after_s": 60, "notice_s": 30}}
     )
 
     assert orders.env == {"A": "b", "C": None}
@@ -44,6 +46,8 @@ def test_everything_can_be_said() -> None:
     assert orders.join.join_token_file == Path("/t")
     assert (orders.boot_delay_s, orders.start_limit_s) == (3.0, 9.5)
     assert orders.ports == (2000, 3000)
+    assert orders.drain_command == ("a", "b")
+    assert orders.takeback == Takeback(after_s=60.0, notice_s=30.0)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +71,10 @@ def test_everything_can_be_said() -> None:
         ("ports", [3000, 2000]),
         ("ports", [80, 90]),
         ("ports", ["2000", "3000"]),
+        ("drain_command", "ray"),
+        ("drain_command", ["ray", 1]),
+        ("takeback", 60),
+        ("takeback", {"after_s": "60s"}),
     ],
 )
 def test_a_wrong_value_is_refused(tmp_path: Path, key: str, value: object) -> None:
