@@ -38,10 +38,14 @@ class Fail(_Section):
     Attributes:
         never_joins: Instances boot, but no Ray node ever comes of them.
         sold_out: Offers are listed, but nothing is left to rent.
+        interrupt_after: Spot instances are taken back so long after Ray runs on them.
+        notice: How long before that they are told; AWS gives two minutes, Google 30 seconds.
     """
 
     never_joins: bool = False
     sold_out: bool = False
+    interrupt_after: _Duration | None = None
+    notice: _Duration = 30.0
 
 
 class Pool(_Section):
@@ -84,6 +88,14 @@ class Pool(_Section):
         if taken := sorted(_OWN_LABELS & labels.keys()):
             raise ValueError(f"label {taken[0]} is set by this program; choose another name")
         return labels
+
+    @model_validator(mode="after")
+    def _only_spot_is_taken_back(self) -> Pool:
+        if self.fail.interrupt_after is not None and not self.use_spot:
+            raise ValueError(
+                "fail.interrupt_after is for spot instances; add `use_spot: true`, or leave it out"
+            )
+        return self
 
     @property
     def gpus(self) -> GpuRequest | None:

@@ -10,7 +10,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from hybrid.core.bootstrap import NodePlan, ray_node_command, ray_node_environment
+from hybrid.core.bootstrap import (
+    NodePlan,
+    ray_drain_command,
+    ray_node_command,
+    ray_node_environment,
+)
 from hybrid.core.errors import (
     CapacityError,
     ConflictError,
@@ -167,12 +172,14 @@ class LocalProvider:
         except ValidationError as err:
             message = "; ".join(item["msg"] for item in err.errors(include_url=False))
             raise InvalidRequestError(message, provider=self.name) from err
+        fail = pool.fail
+        takeback = {"after_s": fail.interrupt_after, "notice_s": fail.notice}
         waits = [self.ray_python, "-P", "-c", f"import time; time.sleep({_NEVER_S})"]
         return {
             "id": path.name,
             "cluster_id": spec.cluster_id,
             "role": "instance",
-            "command": waits if pool.fail.never_joins else ray_node_command(plan),
+            "command": waits if fail.never_joins else ray_node_command(plan),
             "env": ray_node_environment(plan),
             "temp_dir": plan.temp_dir,
             "join": {
@@ -182,7 +189,10 @@ class LocalProvider:
             },
             "boot_delay_s": pool.boot_delay,
             "lease_file": str(path / "lease"),
-            **({"start_limit_s": _NEVER_S} if pool.fail.never_joins else {}),
+            # As on a real cloud: what is not spot is never taken back.
+            **({"drain_command": ray_drain_command(plan)} if pool.use_spot else {}),
+            **({"takeback": takeback} if fail.interrupt_after is not None else {}),
+            **({"start_limit_s": _NEVER_S} if fail.never_joins else {}),
             **({"ports": list(self._params.ports)} if self._params.ports else {}),
         }
 

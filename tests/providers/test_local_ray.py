@@ -40,7 +40,7 @@ STORE_BYTES = 80_000_000
 class World:
     """A controller's base and its local cloud, with the real Ray."""
 
-    def __init__(self, folder: Path, controller_url: str) -> None:
+    def __init__(self, folder: Path, controller_url: str, **pool: Any) -> None:
         self.cluster_id = f"c-{uuid.uuid4().hex[:8]}"
         self.controller_url = controller_url
         self.folder = folder
@@ -70,10 +70,10 @@ class World:
             ray_token_file=token_file,
             ports=PORTS,
         )
-        pool = {"infra": "local", "accelerators": "A100:4", "cpus": 2, "usd_per_hour": 2.4}
+        kind = {"infra": "local", "accelerators": "A100:4", "cpus": 2, "usd_per_hour": 2.4}
         self.provider: LocalProvider = make(
             "local",
-            {"pools": [pool], "ports": PORTS},
+            {"pools": [{**kind, **pool}], "ports": PORTS},
             ProviderContext(
                 cluster_id=self.cluster_id,
                 cluster_name="test",
@@ -88,6 +88,7 @@ class World:
         """Return the provider's id and ours of a new instance."""
         offer = self.provider.offers()[0]
         labels = {"site": "cloud", "provider": "local", "accelerator": "A100"}
+        labels["market"] = offer.market.value
         changes = {"head_address": self.head.address, "labels": labels}
         spec = make_spec(self).model_copy(update=changes)
         return launch(self.provider, spec, offer=offer), spec.instance_id
