@@ -181,7 +181,13 @@ class AwsProvider:
             )
         image = self._images.find(pool.region, pool.image or self._params.region(pool).image or "")
         try:
-            script = user_data(spec, offer.shape, join_token=join_token, python=self._params.python)
+            script = user_data(
+                spec,
+                offer.shape,
+                join_token=join_token,
+                python=self._params.python,
+                is_spot=pool.use_spot,
+            )
         except ValidationError as err:
             message = "; ".join(item["msg"] for item in err.errors(include_url=False))
             raise InvalidRequestError(message, provider=self.name) from err

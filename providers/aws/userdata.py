@@ -9,7 +9,12 @@ import json
 import re
 from string import Template
 
-from hybrid.core.bootstrap import NodePlan, ray_node_command, ray_node_environment
+from hybrid.core.bootstrap import (
+    NodePlan,
+    ray_drain_command,
+    ray_node_command,
+    ray_node_environment,
+)
 from hybrid.core.models import LaunchSpec, Shape
 
 LIMIT_BYTES = 16_384
@@ -18,6 +23,10 @@ LIMIT_BYTES = 16_384
 FOLDER = "/var/lib/hybrid/node"
 UNITS = "/etc/systemd/system"
 METADATA = "http://169.254.169.254"
+EVERY_S = 15
+SPOT_EVERY_S = 3
+"""AWS advises to look every 5 seconds, and two questions come with it."""
+
 SHUTDOWN_AFTER_S = 60
 """How long after the end of its lease a machine ends itself: its node has ended by then."""
 
@@ -39,7 +48,7 @@ cat > watch <<'HYBRID_END'
 # The controller renews this machine's lease in a tag. Copy it for the node's own program, and
 # turn the machine off, which ends it, when the lease is over: whoever else is dead by then.
 # Deadlines count in uptime, so that a jump of the clock ends nothing.
-metadata='$metadata/latest'
+${also}metadata='$metadata/latest'
 last=''
 while :; do
   token=$$(curl -sf -m 5 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' \\
@@ -54,7 +63,7 @@ while :; do
     printf '%s' "$$lease" > .lease && mv .lease lease
   fi
   [ "$${uptime%.*}" -ge $$(( deadline + $shutdown_after_s )) ] && shutdown -h now
-  sleep $every_s
+${look}  sleep $every_s
 done
 HYBRID_END
 cat > '$units/hybrid-lease.service' <<'HYBRID_END'
@@ -73,6 +82,22 @@ systemctl enable --now --no-block hybrid-lease.service
 '$python' -P -m hybrid.node start '$folder'
 """)
 
+# A spot instance is told two minutes before it is taken. Nothing of the answer is used unless it
+# has exactly the form that AWS documents.
+_SPOT_ALSO = "# Tell the node's own program when AWS takes this machine back.\n"
+_SPOT_LOOK = """\
+  if [ ! -e notice ]; then
+    told=$(curl -sf -m 2 -H "X-aws-ec2-metadata-token: $token" \\
+      "$metadata/meta-data/spot/instance-action") || told=''
+    action='"action" *: *"(terminate|stop|hibernate)"'
+    time='"time" *: *"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)"'
+    if [[ $told =~ $action ]] && action=${BASH_REMATCH[1]} && [[ $told =~ $time ]]; then
+      at=$(date -u -d "${BASH_REMATCH[1]}" +%s) || at=''
+      [[ $at =~ ^[0-9]{10}$ ]] && printf '%s aws-%s' "$at" "$action" > .notice && mv .notice notice
+    fi
+  fi
+"""
+
 
 def user_data(
     spec: LaunchSpec,
@@ -80,10 +105,11 @@ def user_data(
     *,
     join_token: str,
     python: str,
+    is_spot: bool = False,
     folder: str = FOLDER,
     units: str = UNITS,
     metadata: str = METADATA,
-    every_s: int = 15,
+    every_s: int | None = None,
 ) -> str:
     """Return the script.
 
@@ -92,10 +118,11 @@ def user_data(
         shape: Ray resources it brings.
         join_token: One-time secret; the script keeps it in a file that only root can read.
         python: Interpreter of the image that has Ray and this program.
+        is_spot: Whether AWS may take the machine back, so that it is to watch for the notice.
         folder: Where the node's files lie.
         units: Where systemd's files lie.
         metadata: The instance metadata service.
-        every_s: Pause between two looks at the lease.
+        every_s: Pause between two looks at the metadata.
 
     Raises:
         ValueError: A value cannot stand in a script, or the script is too long.
@@ -103,7 +130,9 @@ def user_data(
     for text in (join_token, python, folder, units, metadata, spec.instance_id, spec.cluster_id):
         if not _PLAIN.fullmatch(text):
             raise ValueError(f"{text[:40]!r} cannot be part of user data")
-    node = json.dumps(_node(spec, shape, python=python, folder=folder), separators=(",", ":"))
+    orders = _node(spec, shape, python=python, folder=folder, is_spot=is_spot)
+    node = json.dumps(orders, separators=(",", ":"))
+    pause_s = every_s or (SPOT_EVERY_S if is_spot else EVERY_S)
     script = _SCRIPT.substitute(
         instance_id=spec.instance_id,
         cluster_id=spec.cluster_id,
@@ -114,7 +143,9 @@ def user_data(
         node=node,
         metadata=metadata,
         shutdown_after_s=SHUTDOWN_AFTER_S,
-        every_s=every_s,
+        also=_SPOT_ALSO if is_spot else "",
+        look=_SPOT_LOOK if is_spot else "",
+        every_s=pause_s,
         python=python,
     )
     if len(script.encode()) > LIMIT_BYTES:
@@ -125,7 +156,9 @@ def user_data(
     return script
 
 
-def _node(spec: LaunchSpec, shape: Shape, *, python: str, folder: str) -> dict[str, object]:
+def _node(
+    spec: LaunchSpec, shape: Shape, *, python: str, folder: str, is_spot: bool
+) -> dict[str, object]:
     """Return the content of node.json; see `hybrid.node.orders`."""
     plan = NodePlan(
         python=python,
@@ -149,4 +182,5 @@ def _node(spec: LaunchSpec, shape: Shape, *, python: str, folder: str) -> dict[s
             "join_token_file": f"{folder}/join_token",
         },
         "lease_file": f"{folder}/lease",
+        **({"drain_command": ray_drain_command(plan)} if is_spot else {}),
     }

@@ -38,17 +38,18 @@ def spec(**changes: object) -> LaunchSpec:
     ).model_copy(update=changes)
 
 
-def script(given: LaunchSpec, **changes: str) -> str:
+def script(given: LaunchSpec, *, is_spot: bool = False, **changes: str) -> str:
     words = {"join_token": "join-once", "python": "/opt/hybrid/bin/python", **changes}
-    return user_data(given, SHAPE, every_s=1, **words)
+    return user_data(given, SHAPE, every_s=1, is_spot=is_spot, **words)
 
 
-def boot(tmp_path: Path, given: LaunchSpec, **changes: str) -> tuple[Path, Path]:
+def boot(
+    tmp_path: Path, given: LaunchSpec, *, is_spot: bool = False, **changes: str
+) -> tuple[Path, Path]:
     """Run the script; return the folders of the node and of stand-ins for what it starts."""
     folder, path = tmp_path / "node", tmp_path / "bin"
-    text = script(
-        given, folder=str(folder), units=str(path), python=str(path / "python"), **changes
-    )
+    where = {"folder": str(folder), "units": str(path), "python": str(path / "python")}
+    text = script(given, is_spot=is_spot, **where, **changes)
     path.mkdir()
     for name in ("systemctl", "python", "shutdown"):
         program = path / name

@@ -18,13 +18,26 @@ _ABSENT = Answer(404, "text/html", b"<h1>404 Not Found</h1>")
 
 @dataclass
 class Metadata:
-    """Serves `/imds/<instance id>/latest/...`; a real instance asks 169.254.169.254."""
+    """Serves `/imds/<instance id>/latest/...`; a real instance asks 169.254.169.254.
+
+    Attributes:
+        notices: When instances are taken back.
+        raw: What they are told instead, word for word.
+        failing: So many requests fail, as when the service is away for a moment.
+        asked: How often anybody asked for a notice.
+    """
 
     moto: Moto
     notices: dict[str, float] = field(default_factory=dict)
+    raw: dict[str, str] = field(default_factory=dict)
+    failing: int = 0
+    asked: int = 0
     _tokens: dict[str, str] = field(default_factory=dict)
 
     def answer(self, environ: Mapping[str, Any]) -> Answer:
+        if self.failing > 0:
+            self.failing -= 1
+            return Answer(503, "text/html", b"<h1>503 Service Unavailable</h1>")
         instance_id, _, path = environ["PATH_INFO"].removeprefix(PREFIX).partition("/")
         try:
             instance = self.moto.find(instance_id)
@@ -55,8 +68,16 @@ class Metadata:
             if instance.metadata_options.instance_metadata_tags != "enabled" or value is None:
                 return _ABSENT
             return Answer(200, "text/plain", value.encode())
-        if path == "spot/instance-action" and instance.id in self.notices:
-            at = datetime.fromtimestamp(self.notices[instance.id], tz=UTC)
-            content = {"action": "terminate", "time": at.strftime("%Y-%m-%dT%H:%M:%SZ")}
-            return Answer(200, "application/json", json.dumps(content).encode())
+        if path == "spot/instance-action":
+            return self._spot_action(instance.id)
         return _ABSENT
+
+    def _spot_action(self, instance_id: str) -> Answer:
+        self.asked += 1
+        if instance_id in self.raw:
+            return Answer(200, "application/json", self.raw[instance_id].encode())
+        if instance_id not in self.notices:
+            return _ABSENT
+        at = datetime.fromtimestamp(self.notices[instance_id], tz=UTC)
+        content = {"action": "terminate", "time": at.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return Answer(200, "application/json", json.dumps(content).encode())
