@@ -8,7 +8,7 @@ from typing import TypeAlias
 from hybrid.core.models import Labels
 from providers.gcp.naming import Place
 from providers.gcp.params import Pool
-from providers.gcp.userdata import EXPIRY_KEY, expiry_text
+from providers.gcp.userdata import EXPIRY_KEY, expiry_text, shutdown_script
 
 Json: TypeAlias = dict[str, object]
 
@@ -36,7 +36,7 @@ def instance_body(
         expires_at_s: First expiry, which the script follows.
     """
     body = _properties(pool, place.zone, project=project, labels=labels)
-    return {"name": place.name, **body, "metadata": _first_metadata(script, expires_at_s)}
+    return {"name": place.name, **body, "metadata": _first_metadata(pool, script, expires_at_s)}
 
 
 def gang_body(
@@ -54,7 +54,7 @@ def gang_body(
     `INTERNAL_ERROR`. For the arguments see `instance_body`.
     """
     properties = _properties(pool, None, project=project, labels=labels)
-    properties["metadata"] = _first_metadata(script, expires_at_s)
+    properties["metadata"] = _first_metadata(pool, script, expires_at_s)
     return {
         # With fewer than that Google makes none, and takes back those it has made.
         "count": str(len(names)),
@@ -88,8 +88,9 @@ def _type(zone: str | None, kind: str, name: str) -> str:
     return f"zones/{zone}/{kind}/{name}" if zone else name
 
 
-def _first_metadata(script: str, expires_at_s: float) -> Json:
-    return metadata({"startup-script": script, EXPIRY_KEY: expiry_text(expires_at_s)})
+def _first_metadata(pool: Pool, script: str, expires_at_s: float) -> Json:
+    items = {"startup-script": script, EXPIRY_KEY: expiry_text(expires_at_s)}
+    return metadata(items | ({"shutdown-script": shutdown_script()} if pool.use_spot else {}))
 
 
 def metadata(items: Mapping[str, str], fingerprint: str = "") -> Json:

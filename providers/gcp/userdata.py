@@ -11,8 +11,13 @@ import json
 import shlex
 from collections.abc import Mapping
 
-from hybrid.core.bootstrap import NodePlan, ray_node_command, ray_node_environment
-from hybrid.core.models import LaunchSpec, Offer
+from hybrid.core.bootstrap import (
+    NodePlan,
+    ray_drain_command,
+    ray_node_command,
+    ray_node_environment,
+)
+from hybrid.core.models import LaunchSpec, Market, Offer
 
 EXPIRY_KEY = "hybrid-expires-at"
 """Metadata key of the lease: seconds since the epoch. The node reads it, `extend` moves it."""
@@ -23,6 +28,11 @@ LIMIT_BYTES = 16_384
 FOLDER = "/run/hybrid"
 _TEMP_DIR = "/tmp/hybrid-node/ray"  # noqa: S108  # the node program checks who owns it
 _GRACE_S = 600
+
+NOTICE_S = 30
+"""From the moment that Google says `preempted` to the end of the machine."""
+
+SPOT_LOOK_S = 2.0
 
 # /run is in memory: the join token never reaches a disk. Whatever ends the node program, for
 # good or bad, ends the machine. The loop is the last resort if that program hangs.
@@ -44,9 +54,44 @@ follow_lease() {{
   done
 }}
 follow_lease &
-{python} -P -m hybrid.node run "$folder"
+{watch}{python} -P -m hybrid.node run "$folder"
 poweroff
 """
+
+# Not `wait_for_change`, which misses what changes between two questions, and asking costs nothing.
+_WATCH_SPOT = """\
+watch_preemption() {{
+  local url=http://metadata.google.internal/computeMetadata/v1/instance/preempted told
+  until [[ -e $folder/notice ]]; do
+    told=$(curl -sf -m 2 -H 'Metadata-Flavor: Google' "$url") || told=
+    if [[ $told == TRUE ]]; then
+      write notice "$(( $(date +%s) + {notice_s} )) gcp-preempted"
+    else
+      sleep {spot_look_s}
+    fi
+  done
+}}
+watch_preemption &
+"""
+
+# Google presses the power button when it gives notice, so the system shuts down at once. It
+# waits for this script, and until then the network and the node's program stay. A machine that
+# is deleted as usual does not wait.
+_SHUTDOWN = """\
+#!/bin/bash
+folder={folder}
+told=$(curl -sf -m 2 -H 'Metadata-Flavor: Google' \\
+  http://metadata.google.internal/computeMetadata/v1/instance/preempted)
+[[ $told == TRUE ]] || exit 0
+while (( SECONDS < {wait_s} )) && grep -q '"phase": "running"' "$folder/status.json"; do
+  sleep 1
+done
+"""
+
+
+def shutdown_script(folder: str = FOLDER, *, wait_s: int = NOTICE_S - 5) -> str:
+    """Return what a spot machine runs when it shuts down (metadata key `shutdown-script`)."""
+    return _SHUTDOWN.format(folder=shlex.quote(folder), wait_s=wait_s)
 
 
 _ALONE = """\
@@ -81,6 +126,7 @@ def startup_script(
     python: str,
     folder: str = FOLDER,
     look_s: float = 20.0,
+    spot_look_s: float = SPOT_LOOK_S,
 ) -> str:
     """Return the script.
 
@@ -91,15 +137,17 @@ def startup_script(
         python: Interpreter of the image.
         folder: Where the node program's files go.
         look_s: How often the lease is looked at.
+        spot_look_s: How often a spot machine asks whether it is taken back.
 
     Raises:
         ValueError: A value cannot be part of a node's start, or the script is too long.
     """
+    watch = _watch(offer, spot_look_s)
     who = _ALONE.format(
         join_token=shlex.quote(join_token),
         node=shlex.quote(json.dumps(_orders(offer, spec, python, folder))),
     )
-    return _whole(who, spec, python=python, folder=folder, look_s=look_s)
+    return _whole(who, spec, python=python, folder=folder, look_s=look_s, watch=watch)
 
 
 def gang_script(
@@ -111,6 +159,7 @@ def gang_script(
     python: str,
     folder: str = FOLDER,
     look_s: float = 20.0,
+    spot_look_s: float = SPOT_LOOK_S,
     pause_s: float = 2.0,
 ) -> str:
     """Return the script that all machines of a gang run; see `startup_script`.
@@ -123,6 +172,7 @@ def gang_script(
         python: As there.
         folder: As there.
         look_s: As there.
+        spot_look_s: As there.
         pause_s: How long it waits before it asks again for the machine's name.
 
     Raises:
@@ -135,6 +185,7 @@ def gang_script(
         f"{shlex.quote(name)}) id={shlex.quote(i)} token={shlex.quote(join_tokens[i])};;"
         for i, name in names.items()
     )
+    watch = _watch(offer, spot_look_s)
     who = _ONE_OF_A_GANG.format(
         tries=_TRIES,
         pause_s=pause_s,
@@ -142,10 +193,12 @@ def gang_script(
         node=shlex.quote(json.dumps(orders)),
         stand_in=stand_in,
     )
-    return _whole(who, spec, python=python, folder=folder, look_s=look_s)
+    return _whole(who, spec, python=python, folder=folder, look_s=look_s, watch=watch)
 
 
-def _whole(who: str, spec: LaunchSpec, *, python: str, folder: str, look_s: float) -> str:
+def _whole(
+    who: str, spec: LaunchSpec, *, python: str, folder: str, look_s: float, watch: str
+) -> str:
     script = _SCRIPT.format(
         folder=shlex.quote(folder),
         who=who,
@@ -153,6 +206,7 @@ def _whole(who: str, spec: LaunchSpec, *, python: str, folder: str, look_s: floa
         key=EXPIRY_KEY,
         look_s=look_s,
         grace_s=_GRACE_S,
+        watch=watch,
         python=shlex.quote(python),
     )
     size = len(script.encode())
@@ -162,6 +216,13 @@ def _whole(who: str, spec: LaunchSpec, *, python: str, folder: str, look_s: floa
             "shorter labels"
         )
     return script
+
+
+def _watch(offer: Offer, look_s: float) -> str:
+    """Return the part that waits for the notice; nothing for a machine that never gets one."""
+    if offer.market is not Market.SPOT:
+        return ""
+    return _WATCH_SPOT.format(notice_s=NOTICE_S, spot_look_s=look_s)
 
 
 def expiry_text(at_s: float) -> str:
@@ -193,4 +254,5 @@ def _orders(offer: Offer, spec: LaunchSpec, python: str, folder: str) -> Mapping
             "join_token_file": f"{folder}/join_token",
         },
         "lease_file": f"{folder}/lease",
+        **({"drain_command": ray_drain_command(plan)} if offer.market is Market.SPOT else {}),
     }
