@@ -28,9 +28,10 @@ _COLUMNS = (
     Column("GPUS", is_number=True),
     Column("SITE"),
     Column("USER"),
-    Column("MESSAGE", is_long=True),
     Column("COMMAND", is_long=True),
+    Column("MESSAGE", is_long=True),
 )
+_COMMAND_CHARS = 60
 _USUAL = {"NAME": words.NONE, "GPUS": words.NONE, "SITE": "any", "USER": words.NONE, "MESSAGE": ""}
 
 
@@ -126,6 +127,6 @@ def _row(job: Job, now_s: float) -> Sequence[str]:
         words.number(job.spec.gpus) if job.spec.gpus else words.NONE,
         job.spec.site,
         job.spec.user or words.NONE,
+        words.short(job.spec.entrypoint, _COMMAND_CHARS),
         job.message,
-        job.spec.entrypoint,
     )

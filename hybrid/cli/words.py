@@ -94,6 +94,11 @@ def _amount(name: str, value: float) -> str:
     return f"{value:g}"
 
 
+def short(text: str, limit: int) -> str:
+    """Return a text without what is beyond `limit` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
 def safe(text: str) -> str:
     """Return text on one line, with what could steer a terminal made visible."""
     if text.isprintable():

@@ -184,6 +184,10 @@ def test_columns_in_which_every_job_is_as_usual_are_left_out(lab: Lab, run: Run)
     lab.service.submit(JobSpec(entrypoint="true", gpus=2, user="ada"), job_id="j-more")
     more = run("jobs").out.splitlines()[0]
 
+    lab.service.submit(JobSpec(entrypoint="python " + "x" * 500), job_id="j-long")
+    long = run("jobs").out
+
+    assert f"python {'x' * 50}...\n" in long
     assert header.split() == ["ID", "STATE", "AGE", "RAN", "COMMAND"]
     assert row.endswith("true")
     assert more.split() == ["ID", "STATE", "AGE", "RAN", "GPUS", "USER", "COMMAND"]
