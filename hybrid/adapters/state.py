@@ -7,12 +7,15 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from hybrid.core.errors import ConfigError, HybridError
+
+_PORT_TRIES = 20
+"""A port that is free on one address may be taken on another."""
 
 
 class AlreadyRunningError(HybridError):
@@ -80,21 +83,27 @@ class StateFolder:
             self._write(path, found)
         return found
 
-    def remembered_port(self, host: str) -> int:
-        """Return a free port on `host`, the same as last time if it is still free."""
+    def remembered_port(self, host: str, *others: str) -> int:
+        """Return a free port, the same as last time if it is still free.
+
+        Args:
+            host: Where it must be free.
+            others: Where else; `""` is nowhere.
+
+        Raises:
+            ConfigError: No port is free on all of them.
+        """
         path = self.path / "api_port"
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        for wanted in (self._read_port(path), 0):
-            with socket.socket(family, socket.SOCK_STREAM) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                try:
-                    probe.bind((host, wanted))
-                except OSError:
-                    continue
-                port = int(probe.getsockname()[1])
-            self._write(path, str(port))
-            return port
-        raise ConfigError(f"no port is free on {host}; set controller.host or controller.port")
+        hosts = [host, *filter(None, others)]
+        for wanted in (self._read_port(path), *[0] * _PORT_TRIES):
+            port = _free_port(hosts, wanted)
+            if port:
+                self._write(path, str(port))
+                return port
+        raise ConfigError(
+            f"no port is free on {' and '.join(hosts)}; set controller.port, and check that "
+            f"controller.host and head.address are addresses of this machine"
+        )
 
     def _read_port(self, path: Path) -> int:
         try:
@@ -127,3 +136,18 @@ class StateFolder:
                 f"{path} cannot be written: {error.strerror}. Make room, or give this user "
                 f"write access to {self.path}"
             ) from error
+
+
+def _free_port(hosts: Sequence[str], wanted: int) -> int:
+    """Return `wanted` (0: any), if it can be listened on everywhere, or 0."""
+    port = wanted
+    for host in hosts:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                return 0
+            port = int(probe.getsockname()[1])
+    return port

@@ -12,6 +12,9 @@ from hybrid.api.refusals import refusal
 OPEN_PATHS = frozenset({"/healthz", "/api/v1/join"})
 """No bearer token: a probe has none, and a joining node proves itself by its join token."""
 
+NODE_PATHS = frozenset({"/api/v1/join"})
+"""All that is served at the address for nodes: people and programs use the other one."""
+
 PACKAGES_PREFIX = "/api/v1/packages/"
 BODY_LIMIT_BYTES = 2**20
 PACKAGE_LIMIT_BYTES = 100 * 2**20
@@ -29,20 +32,34 @@ class Guard:
         app: ASGIApp,
         *,
         token: str,
+        nodes_host: str = "",
         body_limit_bytes: int = BODY_LIMIT_BYTES,
         package_limit_bytes: int = PACKAGE_LIMIT_BYTES,
     ) -> None:
+        """Wrap an application.
+
+        Args:
+            app: The application.
+            token: What every caller must present.
+            nodes_host: Address of this machine at which only nodes are served; `""` for none.
+            body_limit_bytes: Longest body.
+            package_limit_bytes: Longest body of a package.
+        """
         self._app = app
+        self._nodes_host = nodes_host
         self._token = token.encode()
         self._body_limit_bytes = body_limit_bytes
         self._package_limit_bytes = package_limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 or 413, or pass the request on."""
+        """Answer 401, 404 or 413, or pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         path = str(scope["path"])
+        if self._is_for_nodes(scope) and path not in NODE_PATHS:
+            await refusal(404, "NotFoundError", "nothing for people here")(scope, receive, send)
+            return
         if path not in OPEN_PATHS and not self._is_known(scope["headers"]):
             answer = refusal(401, "TokenError", "the API token is missing or wrong")
             await answer(scope, receive, send)
@@ -55,6 +72,10 @@ class Guard:
             await refusal(413, "TooLargeError", text)(scope, receive, send)
             return
         await self._app(scope, _replay(body, receive), send)
+
+    def _is_for_nodes(self, scope: Scope) -> bool:
+        server = scope.get("server")
+        return bool(self._nodes_host) and server is not None and server[0] == self._nodes_host
 
     def _is_known(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         given = [value for name, value in headers if name == b"authorization"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import threading
+from collections.abc import Sequence
 
 import uvicorn
 from fastapi import Depends, FastAPI
@@ -28,18 +29,25 @@ _GRACE_S = 1
 
 
 def make_app(
-    service: Service, token: str, *, package_limit_bytes: int = PACKAGE_LIMIT_BYTES
+    service: Service,
+    token: str,
+    *,
+    nodes_host: str = "",
+    package_limit_bytes: int = PACKAGE_LIMIT_BYTES,
 ) -> FastAPI:
     """Return the API over a controller.
 
     Args:
         service: The controller; its methods run in worker threads.
         token: What every caller must present; see `hybrid.api.guard` for the exceptions.
+        nodes_host: Address at which nodes, and nobody else, are served; `""` for none.
         package_limit_bytes: Largest working directory that is taken.
     """
     # no docs pages: they load scripts from a foreign server
     app = FastAPI(title="hybrid", version=hybrid.__version__, docs_url=None, redoc_url=None)
-    app.add_middleware(Guard, token=token, package_limit_bytes=package_limit_bytes)
+    app.add_middleware(
+        Guard, token=token, nodes_host=nodes_host, package_limit_bytes=package_limit_bytes
+    )
     install(app)
 
     @app.get("/healthz", response_model=HealthView, tags=["health"])
@@ -62,12 +70,14 @@ class ApiServer:
         url: Where this machine reaches it.
     """
 
-    def __init__(self, server: uvicorn.Server, listener: socket.socket, url: str) -> None:
+    def __init__(
+        self, server: uvicorn.Server, listeners: Sequence[socket.socket], url: str
+    ) -> None:
         self.url = url
         self._server = server
-        self._listener = listener
+        self._listeners = listeners
         self._thread = threading.Thread(
-            target=server.run, kwargs={"sockets": [listener]}, name="api", daemon=True
+            target=server.run, kwargs={"sockets": list(listeners)}, name="api", daemon=True
         )
 
     def start(self) -> None:
@@ -81,22 +91,26 @@ class ApiServer:
         """Stop: no new requests, open ones get a moment. Idempotent."""
         self._server.should_exit = True
         self._thread.join(timeout=_GRACE_S + _START_S)
-        self._listener.close()
+        for listener in self._listeners:
+            listener.close()
 
 
-def serve(app: FastAPI, host: str, port: int) -> ApiServer:
+def serve(app: FastAPI, host: str, port: int, *, nodes_host: str = "") -> ApiServer:
     """Serve `app` and return at once.
 
     Args:
         app: From `make_app`.
         host: Address to listen on.
         port: 0 for a free one.
+        nodes_host: A second address, for nodes, on the same port.
 
     Raises:
-        ConfigError: The address cannot be listened on.
+        ConfigError: An address cannot be listened on.
     """
-    listener = _listen(host, port)
-    bound = listener.getsockname()[1]
+    listeners = [_listen(host, port)]
+    bound = listeners[0].getsockname()[1]
+    if nodes_host:
+        listeners.append(_listen(nodes_host, bound))
     config = uvicorn.Config(
         app,
         lifespan="off",
@@ -107,7 +121,7 @@ def serve(app: FastAPI, host: str, port: int) -> ApiServer:
         server_header=False,
         timeout_graceful_shutdown=_GRACE_S,
     )
-    handle = ApiServer(uvicorn.Server(config), listener, url_of(host, bound))
+    handle = ApiServer(uvicorn.Server(config), listeners, url_of(host, bound))
     handle.start()
     return handle
 

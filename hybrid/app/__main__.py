@@ -9,10 +9,12 @@ import argparse
 import os
 import platform
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,6 +100,7 @@ def _run(options: argparse.Namespace) -> int:
     _check_version(settings)
     if not options.closing:
         _check_clouds(settings)
+        _check_address(settings)
     path = Path(options.state_dir) if options.state_dir else settings.state_path
     state = StateFolder(path.resolve())
     state.open()
@@ -160,7 +163,9 @@ def _control(
     ledger.acquire(f"{platform.node()}:{os.getpid()}", now_s=clock.now_s())
     ledger.set_mode(_mode(ledger.mode(), options, now_s=clock.now_s()))
     port = _port(settings, state)
-    url = url_of(settings.controller.host, port)
+    nodes_host = _nodes_host(settings)
+    # Where nodes ask to join. Without an address of its own the head has nodes here only.
+    url = url_of(nodes_host or settings.head.node_ip or settings.controller.host, port)
     controller = make_controller(
         settings,
         state,
@@ -173,7 +178,10 @@ def _control(
     )
     controller.runner.loop.start()
     server = serve(
-        make_app(controller.desk, state.secret("api_token")), settings.controller.host, port
+        make_app(controller.desk, state.secret("api_token"), nodes_host=nodes_host),
+        settings.controller.host,
+        port,
+        nodes_host=nodes_host,
     )
     controller.runner.is_fresh = base.is_started_here
     life.hand_over(controller.runner)
@@ -228,7 +236,14 @@ def _port(settings: Settings, state: StateFolder) -> int:
     """
     if settings.controller.port != "auto":
         return int(settings.controller.port)
-    return state.remembered_port(settings.controller.host)
+    return state.remembered_port(settings.controller.host, _nodes_host(settings))
+
+
+def _nodes_host(settings: Settings) -> str:
+    """Return a second address to listen on, for nodes only; `""` when none is needed."""
+    host, node_ip = settings.controller.host, settings.head.node_ip
+    is_covered = host == node_ip or ip_address(host).is_unspecified
+    return "" if is_covered else node_ip
 
 
 def _check_version(settings: Settings) -> None:
@@ -239,6 +254,21 @@ def _check_version(settings: Settings) -> None:
             f"installed here, and every node of a cluster needs the same. Install "
             f"ray[default]=={settings.ray.version}, or correct ray.version"
         )
+
+
+def _check_address(settings: Settings) -> None:
+    host = settings.head.node_ip
+    if not host:
+        return
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError as error:
+            raise ConfigError(
+                f"{settings.source}: head.address is {host}, which is no address of this machine "
+                f"({error.strerror}). The head runs where `hybrid up` runs: write the address at "
+                f"which nodes reach this machine (`ip -brief address` lists them), or local"
+            ) from error
 
 
 def _check_clouds(settings: Settings) -> None:

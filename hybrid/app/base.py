@@ -45,6 +45,7 @@ class LocalBase:
             head_plan(settings, self.ray_dir),
             cluster_id=mark,
             ray_token_file=self._token_file,
+            host=settings.head.node_ip or "127.0.0.1",
         )
         self._look()
 
@@ -138,6 +139,7 @@ def head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
         labels=head_labels(),
         object_store_bytes=settings.ray.object_store_bytes,
         port=head.port,
+        node_ip=head.node_ip,
         dashboard_port=head.dashboard_port,
         client_port=head.client_port,
         health=_health(settings),

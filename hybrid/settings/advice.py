@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
 
 from hybrid.core.quantity import duration_text
 from hybrid.settings.machines import Pool
@@ -38,19 +39,35 @@ def advise(settings: Settings) -> Iterator[str]:
 def unready_clouds(settings: Settings) -> Iterator[str]:
     """Yield one sentence for each cloud whose machines could not join: they would only cost.
 
-    The head and the controller listen on this machine only in this version. An account that
-    names a server of its own (an emulator's) is let through: nothing is rented there.
+    An account that names an emulator on this machine is let through: nothing is rented there.
     """
+    if settings.head.node_ip:
+        return
     names = dict.fromkeys(p.provider for p in (settings.clouds.pools if settings.clouds else ()))
     for name in names:
         account = settings.providers.get(name, {})
-        is_emulated = any("endpoint" in key for key in account)
-        if name != "local" and not is_emulated:
+        if name != "local" and not _is_emulated(account):
             yield (
-                f"machines of {name} cannot join yet: in this version the head is reached from "
-                f"this machine only, so they would cost money and be returned unused. `hybrid up` "
-                f"refuses; try it with infra: local, or with an emulator (docs/fidelity.md)"
+                f"machines of {name} cannot join, since head.address is local: they would cost "
+                f"money and be returned unused, so `hybrid up` refuses. Set head.address to the IP "
+                f"address at which they reach this machine (a private one, over a VPN if need be); "
+                f"or try it with infra: local, or with an emulator (docs/fidelity.md)"
             )
+
+
+def _is_emulated(account: Mapping[str, object]) -> bool:
+    """Return whether all servers that an account names are on this machine."""
+    given = [value for key, value in account.items() if "endpoint" in key]
+    urls = [url for v in given for url in (v.values() if isinstance(v, Mapping) else [v])]
+    return bool(urls) and all(_is_here(str(url)) for url in urls)
+
+
+def _is_here(url: str) -> bool:
+    try:
+        host = urlsplit(url if "//" in url else f"//{url}").hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _about_money(settings: Settings) -> Iterator[str]:

@@ -112,6 +112,7 @@ HostName: TypeAlias = Annotated[
 LocalAddress: TypeAlias = Annotated[
     str, PlainValidator(words.local_address), _schema("string", const="local")
 ]
+HeadAddress: TypeAlias = Annotated[str, PlainValidator(words.head_address), _schema("string")]
 Infra: TypeAlias = Annotated[
     str, PlainValidator(words.infra), _schema("string", pattern=f"^{words.INFRA.pattern}$")
 ]

@@ -16,6 +16,7 @@ from hybrid.settings.fields import (
     Duration,
     Flag,
     Gpus,
+    HeadAddress,
     HostName,
     Infra,
     LocalAddress,
@@ -41,13 +42,22 @@ _PER_HOUR = re.compile(r"([a-z]{3})_per_hour")
 class Head(Section):
     """The head of the Ray cluster."""
 
-    address: LocalAddress = Field("local", description="Where it runs; this machine for now.")
+    address: HeadAddress = Field(
+        "local",
+        description="IP address at which nodes reach this machine, such as 10.0.0.5. `local`: "
+        "nodes run on this machine only.",
+    )
     cpus: Count = Field(1, description="CPUs that work may use on the head.")
     gpus: Count = Field(0, description="GPUs that work may use on the head.")
     memory_bytes: Size | None = Field(None, description="Memory for work; Ray's choice if absent.")
     port: AutoPort = Field(6379, description="Ray's GCS, which every node must reach.")
     dashboard_port: AutoPort = Field(8265, description="Ray's dashboard and Jobs API.")
     client_port: OptionalPort = Field("off", description="Ray Client (`ray://`).")
+
+    @property
+    def node_ip(self) -> str:
+        """The address at which nodes reach the head; `""` when they run beside it only."""
+        return "" if self.address == "local" else self.address
 
 
 class Health(Section):

@@ -85,6 +85,26 @@ def infra(value: object) -> str:
     return word
 
 
+def head_address(value: object) -> str:
+    """Read the address at which nodes reach the head: `local`, or an IP address of its machine."""
+    if value == "local":
+        return "local"
+    word = text(value, "an IP address", "local, or the address that nodes reach, such as 10.0.0.5")
+    try:
+        address = ipaddress.ip_address(word)
+    except ValueError as err:
+        raise ValueError(
+            f"{shown(word)} is not an IP address; write local, or the address at which nodes reach "
+            "this machine, such as 10.0.0.5 (the head runs where `hybrid up` runs)"
+        ) from err
+    if address.is_loopback or address.is_unspecified or address.is_multicast:
+        raise ValueError(
+            f"{shown(word)} cannot be reached from other machines; write local, or the address at "
+            "which nodes reach this machine, such as 10.0.0.5"
+        )
+    return str(address)
+
+
 def bind_host(value: object) -> str:
     """Read the address that a server listens on."""
     word = text(value, "an IP address", "127.0.0.1")

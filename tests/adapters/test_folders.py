@@ -224,3 +224,16 @@ def test_a_log_that_cannot_be_kept_raises_nothing(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file where the folder should be")
 
     JobLogFolder(tmp_path / "logs").put("j-1", LogEnd(text="x"))
+
+
+def test_a_port_is_free_at_each_address(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    port = state.remembered_port("127.0.0.1", "127.0.0.2")
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.2", port))
+        other.listen()
+        assert state.remembered_port("127.0.0.1", "") == port
+        assert state.remembered_port("127.0.0.1", "127.0.0.2") != port
+    with pytest.raises(ConfigError, match=r"free on 127\.0\.0\.1 and 192\.0\.2\.77; set"):
+        state.remembered_port("127.0.0.1", "192.0.2.77")

@@ -235,6 +235,26 @@ def test_the_url_is_one_that_this_machine_can_use(service: FakeService, host: st
     server.stop()
 
 
+def test_nodes_are_served_at_their_own_address_and_nothing_but_their_join(
+    service: FakeService,
+) -> None:
+    server = serve(
+        make_app(service, "t", nodes_host="127.0.0.2"), "127.0.0.1", 0, nodes_host="127.0.0.2"
+    )
+    for_nodes = server.url.replace("127.0.0.1", "127.0.0.2")
+    headers = {"Authorization": "Bearer t"}
+    body = {"instance_id": "i-1", "join_token": JOIN_TOKEN}
+    try:
+        assert httpx.get(f"{server.url}/api/v1/status", headers=headers).status_code == 200
+        for path in ("/api/v1/status", "/healthz", "/openapi.json", "/api/v1/join/", "/"):
+            answer = httpx.get(f"{for_nodes}{path}", headers=headers)
+            assert answer.status_code == 404, path
+        joined = httpx.post(f"{for_nodes}/api/v1/join", json=body)
+        assert joined.json() == {"ray_token": RAY_TOKEN}
+    finally:
+        server.stop()
+
+
 def test_stop_frees_the_port_and_may_be_called_twice(service: FakeService) -> None:
     first = serve(make_app(service, "t"), "127.0.0.1", 0)
     port = int(first.url.rsplit(":", 1)[1])
@@ -251,7 +271,7 @@ def test_answers_are_sent_at_once(service: FakeService) -> None:
     server = serve(make_app(service, "t"), "127.0.0.1", 0)
 
     # asyncio turns Nagle's algorithm off only for sockets that name their protocol
-    protocol = server._listener.proto
+    protocol = server._listeners[0].proto
 
     server.stop()
     assert protocol == socket.IPPROTO_TCP

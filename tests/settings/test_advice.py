@@ -59,7 +59,7 @@ def test_a_cloud_whose_machines_could_not_join_is_said_to_cost_for_nothing(tmp_p
 
     [warning] = load_text(tmp_path, text).warnings()
 
-    assert "machines of tide cannot join yet" in warning
+    assert "machines of tide cannot join, since head.address is local" in warning
     assert "`hybrid up` refuses" in warning
 
 
