@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from hybrid.cli.exits import ExitCode, StopError
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hybrid.client.discover import Record
     from hybrid.settings import Settings
 
@@ -41,12 +43,18 @@ class Change:
     needs_down: bool = False
 
 
-def changes(running: Mapping[str, object], wanted: Mapping[str, object]) -> list[Change]:
+def changes(
+    running: Mapping[str, object],
+    wanted: Mapping[str, object],
+    defaults: Collection[str] = (),
+) -> list[Change]:
     """Return what differs between two configurations, in the order of the second.
 
     Args:
         running: The one in force, as the controller shows it.
         wanted: The one of the file, as `hybrid config show` shows it.
+        defaults: Paths that the file leaves to their defaults. One that `running` does not know
+            came with a newer version, and is no change of the user's.
     """
     before, after = dict(_leaves(running, "")), dict(_leaves(wanted, ""))
     hosts = {path for path in before | after if path.startswith(_HOSTS) and path.endswith("]")}
@@ -56,11 +64,43 @@ def changes(running: Mapping[str, object], wanted: Mapping[str, object]) -> list
         host = path.partition("]")[0] + "]"
         if path.startswith(_NOT_COMPARED) or (host in moved and path != host):
             continue
+        if path not in before and path in defaults:
+            continue
         old, new = before.get(path, words.NONE), after.get(path, words.NONE)
         if old != new:
             is_of_host = path.startswith(_HOSTS) and path != host
             found.append(Change(path, old, new, path.startswith(_FIXED) or is_of_host))
     return found
+
+
+def check_takeover(state_dir: Path, settings: Settings) -> None:
+    """Refuse to take over nodes that were started with something else than `settings` say.
+
+    Raises:
+        StopError: What the head was started with differs, and some of its nodes still live.
+    """
+    from hybrid.cli import remains
+
+    before = remains.last_values(state_dir)
+    found = _changes_of(before, settings) if before else []
+    fixed = [change for change in found if change.needs_down]
+    if fixed and remains.live_nodes(state_dir):
+        raise _fixed_error(fixed)
+
+
+def values_of(settings: Settings) -> Mapping[str, object]:
+    """Return settings as they are compared: as JSON, defaults filled in, secrets masked."""
+    from hybrid.settings import dump
+
+    values: Mapping[str, object] = json.loads(json.dumps(dump(settings)))
+    return values
+
+
+def _changes_of(running: Mapping[str, object], settings: Settings) -> list[Change]:
+    from hybrid.settings import explain
+
+    defaults = {item.path for item in explain(settings) if item.origin == "default"}
+    return changes(running, values_of(settings), defaults)
 
 
 def agreed(record: Record, settings: Settings, *, is_yes: bool) -> bool:
@@ -72,11 +112,9 @@ def agreed(record: Record, settings: Settings, *, is_yes: bool) -> bool:
     """
     from hybrid.cli.asking import confirm
     from hybrid.client import Client
-    from hybrid.settings import dump
 
     with Client(cluster=str(record.state_dir)) as client:
-        wanted: Mapping[str, object] = json.loads(json.dumps(dump(settings)))
-        found = changes(client.config(), wanted)
+        found = _changes_of(client.config(), settings)
         if not found:
             return False
         rented = [item for item in client.status().instances if item.ended_at_s is None]
@@ -84,12 +122,8 @@ def agreed(record: Record, settings: Settings, *, is_yes: bool) -> bool:
         text(f"{settings.source} differs from what cluster {record.cluster} runs with:"),
         table(("SETTING", "RUNS WITH", Column("FILE", is_long=True)), map(_row, found)),
     )
-    if fixed := [change.path for change in found if change.needs_down]:
-        raise StopError(
-            f"{', '.join(fixed)} cannot change while the cluster runs: its nodes were started with "
-            "it. Take that back, or run `hybrid down` and then `hybrid up`; nothing was changed",
-            ExitCode.REFUSED,
-        )
+    if fixed := [change for change in found if change.needs_down]:
+        raise _fixed_error(fixed)
     _check(settings, {item.provider for item in rented})
     if any(change.path.startswith(_MONEY) for change in found):
         _show_money(settings)
@@ -122,6 +156,15 @@ def stop_controller(record: Record) -> None:
             f"{record.state_dir / controller.LOG_NAME}, then run `hybrid up` again",
             ExitCode.UNHEALTHY,
         )
+
+
+def _fixed_error(fixed: Sequence[Change]) -> StopError:
+    told = ", ".join(f"{change.path} ({change.before} -> {change.after})" for change in fixed)
+    return StopError(
+        f"cannot change while the cluster runs, since its nodes were started with it: {told}. "
+        "Take that back, or run `hybrid down` and then `hybrid up`; nothing was changed",
+        ExitCode.REFUSED,
+    )
 
 
 def _check(settings: Settings, rented_from: set[str]) -> None:

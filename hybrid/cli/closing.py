@@ -149,7 +149,8 @@ def _with_ledger(target: Target, settings: Settings | None) -> Target:
         ledger_url=noted or None,
         ledger_problem=(
             f"the ledger of {target.name} is {place}, but its configuration and this environment "
-            f"say {told}; set HYBRID_LEDGER_URL (or controller.ledger) as for its `hybrid up`"
+            f"say {told}; set HYBRID_LEDGER_URL (or controller.ledger) as for its `hybrid up`. If "
+            f"that ledger is gone for good, remove {target.state_dir / remains.LEDGER_NAME}"
         )
         if here is not None or noted
         else "",

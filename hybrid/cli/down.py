@@ -150,5 +150,5 @@ def _conclude(target: Target, *, is_gone: bool) -> None:
     if left:
         lines = "\n".join([*left, f"See {log}, and run `hybrid down` again."])
         raise StopError(f"cluster {target.name} was not closed; this is left:\n{lines}")
-    remains.forget_ledger(target.state_dir)
+    remains.note_ledger(target.state_dir, None)
     output.lines([f"Cluster {target.name} is closed: nothing is rented, no node is left."])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from hybrid.client import discover
 
 _CONFIG_NAME = "last_config"
-_LEDGER_NAME = "last_ledger"
+LEDGER_NAME = "last_ledger"
+_SETTINGS_NAME = "last_settings.json"
 
 
 def report(state_dir: Path, *, ledger_url: str | None = None) -> list[str]:
@@ -32,23 +34,31 @@ def is_crashed(state_dir: Path) -> bool:
     return record is not None and not record.is_alive
 
 
-def remember(state_dir: Path, config: Path, ledger: str) -> None:
-    """Note with what a cluster was started, for a later `down`.
+def remember(
+    state_dir: Path, config: Path, ledger: str, values: Mapping[str, object] | None = None
+) -> None:
+    """Note with what a cluster was started, for a later `down`, or `up` after a crash.
 
     Args:
         state_dir: The cluster's state folder.
         config: Its configuration.
         ledger: Where its ledger is, without a password; `""` for the state folder.
+        values: What the configuration says, secrets masked.
     """
     with suppress(OSError):  # `hybrid down FILE` works without it
         (state_dir / _CONFIG_NAME).write_text(f"{config}\n")
-        (state_dir / _LEDGER_NAME).write_text(f"{ledger}\n")
+        (state_dir / LEDGER_NAME).write_text(f"{ledger}\n")
+        (state_dir / _SETTINGS_NAME).write_text(json.dumps(values or {}))
 
 
-def forget_ledger(state_dir: Path) -> None:
-    """Note that nothing of a ledger elsewhere is ours any more: it was looked at."""
+def note_ledger(state_dir: Path, ledger: str | None) -> None:
+    """Note where a cluster's ledger is; `None`: nothing of a ledger elsewhere is ours any more."""
+    path = state_dir / LEDGER_NAME
     with suppress(OSError):
-        (state_dir / _LEDGER_NAME).unlink(missing_ok=True)
+        if ledger is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(f"{ledger}\n")
 
 
 def last_config(state_dir: Path) -> Path | None:
@@ -59,7 +69,16 @@ def last_config(state_dir: Path) -> Path | None:
 
 def last_ledger(state_dir: Path) -> str | None:
     """Return where a cluster's ledger was at its last start; `None` when it was not noted."""
-    return _noted(state_dir / _LEDGER_NAME)
+    return _noted(state_dir / LEDGER_NAME)
+
+
+def last_values(state_dir: Path) -> Mapping[str, object]:
+    """Return what the configuration said at the last start; empty when it was not noted."""
+    try:
+        found = json.loads(_noted(state_dir / _SETTINGS_NAME) or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _noted(path: Path) -> str | None:

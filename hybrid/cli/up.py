@@ -54,18 +54,20 @@ def up(
 def _bring_up(
     settings: Settings, timeout_s: float, *, is_yes: bool, is_foreground: bool = False
 ) -> None:
-    from hybrid.cli import closing, controller, remains
+    from hybrid.cli import changes, controller, remains
 
     state_dir = settings.state_path
     running = _running(state_dir)
     if running is None:
+        changes.check_takeover(state_dir, settings)
         _confirm_start(settings, is_yes=is_yes)
     elif not _is_to_be_replaced(running, settings, timeout_s, is_yes=is_yes):
         return
     controller.make_folder(state_dir)
     is_there = remains.is_crashed(state_dir) or remains.live_nodes(state_dir)
     is_fresh = running is None and not is_there
-    remains.remember(state_dir, _file_of(settings), closing.ledger_of(settings))
+    noted = remains.last_ledger(state_dir)
+    _remember(settings)
     _link(settings)
     if is_foreground:
         _become(_file_of(settings), state_dir)
@@ -80,10 +82,23 @@ def _bring_up(
             # another `hybrid up` was faster by a moment
             _bring_up(settings, timeout_s, is_yes=is_yes)
             return
+        if started.process.poll() is not None:
+            remains.note_ledger(state_dir, noted)  # it has rented nothing in another one
         if running is not None and started.process.poll() is not None:
             raise _without_controller(error, settings) from error
         raise
     _announce(record)
+
+
+def _remember(settings: Settings) -> None:
+    from hybrid.cli import changes, closing, remains
+
+    remains.remember(
+        settings.state_path,
+        _file_of(settings),
+        closing.ledger_of(settings),
+        changes.values_of(settings),
+    )
 
 
 def _without_controller(error: StopError, settings: Settings) -> StopError:
@@ -123,7 +138,7 @@ def _is_to_be_replaced(
     Returns:
         Whether it was ended, and a new one has to take over. Otherwise all was said.
     """
-    from hybrid.cli import changes, closing, remains
+    from hybrid.cli import changes
 
     output.say(f"Cluster {running.cluster} is running already (pid {running.pid}).")
     # ready first: a signal to one that still starts takes its whole beginning back
@@ -134,7 +149,7 @@ def _is_to_be_replaced(
     file = _file_of(settings)
     if record.config_path and Path(record.config_path) != file:
         output.say(f"It was started from {record.config_path}, which says the same as {file}.")
-        remains.remember(record.state_dir, file, closing.ledger_of(settings))
+        _remember(settings)
     _announce(record)
     return False
 

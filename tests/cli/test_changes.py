@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,14 @@ def test_what_the_head_was_started_with_needs_a_down(
     assert change.needs_down is needs_down
 
 
+def test_a_default_that_the_running_version_does_not_know_is_no_change() -> None:
+    wanted = {"ray": {"new": 1, "set": 2}}
+
+    found = changes({"ray": {"set": 1}}, wanted, defaults={"ray.new"})
+
+    assert [change.path for change in found] == ["ray.set"]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 class TestUp:
@@ -123,7 +132,8 @@ class TestUp:
         shown = start("up", str(cloud), "-y")
 
         assert shown.code == 4
-        assert "head.cpus cannot change while the cluster runs" in shown.err
+        assert "cannot change while the cluster runs" in shown.err
+        assert "head.cpus (1 -> 3)" in shown.err
         assert "`hybrid down` and then `hybrid up`" in shown.err
         assert record_of(home).pid == pid
 
@@ -148,3 +158,47 @@ class TestUp:
 
         assert shown.code == 1
         assert "go on without a controller" in shown.err
+
+    def test_refuses_to_take_over_nodes_that_were_started_with_something_else(
+        self, start: Run, home: Path, cloud: Path
+    ) -> None:
+        node = start_node(home / "lab")
+        kill(record_of(home).pid)
+        cloud.write_text(CLOUD + "head: {cpus: 3}\n")
+
+        refused = start("up", str(cloud), "-y")
+        cloud.write_text(CLOUD.replace("nodes: 2", "nodes: 1"))
+        taken_over = start("up", str(cloud), "-y")
+
+        node.kill()
+        node.wait()
+        assert refused.code == 4
+        assert "head.cpus (1 -> 3)" in refused.err
+        assert taken_over.code == 0
+
+    def test_starts_afresh_with_anything_when_nothing_runs(
+        self, start: Run, home: Path, cloud: Path
+    ) -> None:
+        kill(record_of(home).pid)
+        cloud.write_text(CLOUD + "head: {cpus: 3}\n")
+
+        assert start("up", str(cloud), "-y").code == 0
+
+    def test_a_ledger_that_could_not_be_opened_is_not_remembered(
+        self, start: Run, home: Path, cloud: Path
+    ) -> None:
+        kill(record_of(home).pid)
+        url = "postgresql+psycopg://nobody:secret@127.0.0.1:1/none"
+
+        failed = start("up", str(cloud), "-y", HYBRID_LEDGER_URL=url, STAND_IN_DIE="1")
+        again = start("up", str(cloud), "-y")
+
+        assert failed.code == 1
+        assert again.code == 0
+
+
+def kill(pid: int) -> None:
+    """End a controller as a crash does."""
+    os.kill(pid, signal.SIGKILL)
+    while discover.is_alive(pid):
+        time.sleep(0.02)
