@@ -135,6 +135,18 @@ def _extras(*names: str) -> list[list[str]]:
     return [PROJECT["project"]["optional-dependencies"][name] for name in names]
 
 
+def test_every_ray_that_can_be_installed_is_the_same_version() -> None:
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    words = [PROJECT["project"]["dependencies"], *extras]
+    versions = {
+        requirement.partition("==")[2]
+        for requirement in [item for group in words for item in group]
+        if re.match(r"ray\b", requirement)
+    }
+
+    assert len(versions) == 1
+
+
 @pytest.mark.parametrize("module", ["hybrid", "hybrid.cli.main", "hybrid.client"])
 def test_the_command_line_loads_nothing_heavy(module: str) -> None:
     script = f"import sys, {module}; print(*sorted(set(sys.modules) & {set(HEAVY)!r}))"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "The cluster": ("up", "down", "status", "nodes", "doctor"),
-    "Work": ("submit", "jobs", "logs", "cancel"),
+    "Work": ("submit", "jobs", "logs", "cancel", "env"),
     "Decisions and money": ("plan", "offers", "events", "cost"),
     "Operating": ("drain", "pause", "resume", "gc"),
     "Settings": ("config", "version"),

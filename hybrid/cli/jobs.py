@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -32,6 +33,7 @@ _COLUMNS = (
     Column("MESSAGE", is_long=True),
 )
 _COMMAND_CHARS = 60
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
 _USUAL = {"NAME": words.NONE, "GPUS": words.NONE, "SITE": "any", "USER": words.NONE, "MESSAGE": ""}
 
 
@@ -87,7 +89,7 @@ def cancel(context: typer.Context, job: JobId, json: Json = False, _cluster: Clu
 
 
 def print_piece(piece: str, json_of: str = "") -> None:
-    """Print a piece of a job's output as it is; its colours are its own business.
+    """Print a piece of a job's output as it is; in a pipe without its colours.
 
     Args:
         piece: Some of the output.
@@ -96,6 +98,8 @@ def print_piece(piece: str, json_of: str = "") -> None:
     if json_of:
         output.lines([json_text.dumps({"job_id": json_of, "text": piece}, ensure_ascii=False)])
         return
+    if not sys.stdout.isatty():
+        piece = _COLOUR.sub("", piece)  # Ray colours lines whether or not anybody can see it
     sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
 

@@ -62,7 +62,10 @@ def submit(
     json: Json = False,
     _cluster: Cluster = "",
 ) -> None:
-    """Queue a job, for example `hybrid submit -w . -- python train.py`."""
+    """Queue a job.
+
+    For example: `hybrid submit -w . -- python train.py`.
+    """
     client = connect(context)
     job = client.submit(
         entrypoint_of(command),

@@ -36,6 +36,19 @@ def test_every_command_is_in_a_group_of_the_help() -> None:
     assert commands == {name for names in GROUPS.values() for name in names}
 
 
+def test_no_commands_line_in_the_help_is_cut() -> None:
+    from typer.main import get_command
+
+    from hybrid.cli.app import app
+
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    for command in commands.values():
+        line = command.get_short_help_str(limit=80)
+        assert not line.endswith("...")
+        assert line.count("`") % 2 == 0
+        assert " ".join(command.help.split()).startswith(line)
+
+
 def test_every_field_of_an_answer_is_described_on_the_page() -> None:
     page = documents.shapes()
 

@@ -142,10 +142,10 @@ def test_a_job_that_ray_refuses_is_refused(lab: Lab, run: Run) -> None:
     assert shown.err == "Error: Ray refuses this entrypoint\n"
 
 
-def test_logs_print_the_output_as_it_is(lab: Lab, run: Run) -> None:
-    lab.service.log_pieces = ["\x1b[32mgreen\x1b[0m\r50%\r100%\n", "no newline"]
+def test_logs_print_the_output_as_it_is_but_for_colours_in_a_pipe(lab: Lab, run: Run) -> None:
+    lab.service.log_pieces = ["\x1b[1m\x1b[32mgreen\x1b[0m\r50%\r100%\n", "no newline"]
 
-    assert run("logs", "j-running").out == "\x1b[32mgreen\x1b[0m\r50%\r100%\nno newline"
+    assert run("logs", "j-running").out == "green\r50%\r100%\nno newline"
 
 
 def test_logs_follow_until_the_end(lab: Lab, run: Run) -> None:
