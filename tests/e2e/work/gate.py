@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import time
 import uuid
 from pathlib import Path
@@ -27,6 +28,7 @@ def hold(folder: str, number: int) -> str:
     facts = {
         "task": number,
         "pid": os.getpid(),
+        "hostname": socket.gethostname(),
         "site": labels["site"],
         "instance_id": os.environ.get("RAY_CLOUD_INSTANCE_ID", ""),
     }

@@ -35,6 +35,8 @@ class Cloud:
         refuses_taken_names: Whether a bulk insert of a name that exists is refused at once, and
             not after the others have been made.
         looks_first: Whether a bulk insert is refused at once for want of stock or quota.
+        ends_guests: Whether machines turn themselves off at the end of their lease, as if our
+            program ran in them.
         hidden: Names that lists leave out.
         unreachable: Zones that lists cannot reach.
         capacity: (zone, machine type) -> how many more can be had; absent means plenty.
@@ -51,6 +53,7 @@ class Cloud:
     is_listed_early: bool = True
     refuses_taken_names: bool = True
     looks_first: bool = True
+    ends_guests: bool = True
     hidden: set[str] = field(default_factory=set)
     unreachable: set[str] = field(default_factory=set)
     capacity: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -76,7 +79,7 @@ class Cloud:
             ends = instance.get("resourceStatus", {}).get("scheduling", {})
             if "terminationTimestamp" in ends and seconds(ends["terminationTimestamp"]) <= now_s:
                 self.end(key, kind="compute.instances.deleteByTimeLimit")
-            elif shapes.guest_expiry_s(instance) <= now_s:
+            elif self.ends_guests and shapes.guest_expiry_s(instance) <= now_s:
                 self.stop(key, kind="compute.instances.guestTerminate")
 
     # --- requests -------------------------------------------------------------------------
