@@ -53,6 +53,7 @@ def load(file: Path | None) -> Settings:
 def validate(file: File = None, json: JsonFlag = False) -> None:
     """Check a file, also with the adapters of its clouds, and say all that is wrong with it."""
     from hybrid.settings import SettingsError
+    from hybrid.settings.places import EMBEDDED
 
     try:
         loaded = load(file)
@@ -77,7 +78,10 @@ def validate(file: File = None, json: JsonFlag = False) -> None:
     pools = loaded.clouds.pools if loaded.clouds else ()
     hosts = words.count(len(loaded.onprem.hosts), "on-prem host")
     rentable = words.count(len(pools), "kind") + " of instance to rent"
-    output.lines([f"{loaded.source} is good: cluster {loaded.name}, {hosts}, {rentable}."])
+    head = f"{loaded.source} is good"
+    if loaded.source == EMBEDDED:
+        head = "There is no hybrid.yaml here; `hybrid up` would use the embedded default"
+    output.lines([f"{head}: cluster {loaded.name}, {hosts}, {rentable}."])
     output.lines([f"Checked: {'; '.join(checked)}."])
     if unchecked:
         output.lines([f"Not checked, only a running controller knows: {'; '.join(unchecked)}."])

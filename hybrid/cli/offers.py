@@ -41,7 +41,7 @@ def offers(
         typer.Option(
             "--gpus",
             metavar="TYPE:COUNT",
-            help="GPUs that one machine must have, such as A100:8 or GPU:4.",
+            help="GPUs of one machine, such as A100:8 or GPU:4; if none has just so many, more.",
             callback=is_gpus,
             show_default=False,
         ),
@@ -177,6 +177,8 @@ def _ranked(
 
     try:
         places = [words.infra(place.strip()) for place in infra.split(",") if place.strip()]
-        return rank(quotes(find(rows, gpus=gpus, infra=places), terms, market=market), by=by)
+        fitting = find(rows, gpus=gpus, infra=places)
     except ValueError as error:
         raise StopError(str(error), ExitCode.USAGE) from None
+    exact = [row for row in fitting if gpus is not None and row.gpu_count == gpus.count]
+    return rank(quotes(exact or fitting, terms, market=market), by=by)

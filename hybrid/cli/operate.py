@@ -54,6 +54,7 @@ def drain(
 ) -> None:
     """Empty a node: no new work, then a rented one is returned."""
     client = connect(context)
+    client.status()  # nobody is asked about a cluster that is not there
     deadline_s = seconds(deadline)
     until = f"in {words.duration(deadline_s)}" if deadline_s is not None else "at the deadline"
     confirm(f"Drain {target}? Work that still runs {until} is ended.", is_yes=yes)
@@ -93,6 +94,7 @@ def gc(
     """
     client = connect(context)
     if not dry_run:
+        client.status()
         confirm("End every orphan of this cluster? `--dry-run` shows them.", is_yes=yes)
     view = client.gc(dry_run=dry_run)
     if json:

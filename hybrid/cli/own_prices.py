@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from hybrid.settings import Settings
 
 _CNY = "CNY"
+_ANY_TYPE = "as in the pool"  # of a machine that is described by what it has
 
 
 def prices(settings: Settings, rows: Sequence[CatalogRow]) -> Iterator[OwnPrice]:
-    """Yield the price of each pool that has one and names a type of machine, then overrides.
+    """Yield the price of each pool that has one, then overrides.
 
     Args:
         settings: Where they are.
@@ -45,10 +46,12 @@ def rates(settings: Settings) -> Mapping[str, float]:
 def _of_pools(settings: Settings) -> Iterator[OwnPrice]:
     from hybrid.core.catalog import OwnPrice
     from hybrid.core.gpu_names import named
+    from hybrid.settings.places import EMBEDDED
 
-    clouds = settings.clouds
+    # The embedded default is an example; nobody wrote down its price.
+    clouds = settings.clouds if settings.source != EMBEDDED else None
     for place, pool in enumerate(clouds.pools if clouds else ()):
-        if not pool.instance_type or clouds is None or pool.own_price is None:
+        if clouds is None or pool.own_price is None:
             continue
         amount, currency = pool.own_price
         _, region, zone = (*pool.infra.split("/"), "", "")[:3]
@@ -56,12 +59,13 @@ def _of_pools(settings: Settings) -> Iterator[OwnPrice]:
             provider=pool.provider,
             region=region,
             zone=zone,
-            instance_type=pool.instance_type,
+            instance_type=pool.instance_type or _ANY_TYPE,
             market=_market(pool.use_spot),
             per_hour=amount,
             currency=currency,
             gpu=named(pool.accelerators.accelerator) if pool.accelerators else "",
             gpu_count=pool.gpu_count,
+            vcpu_count=pool.cpus,
             source=f"{settings.source}: clouds.{clouds.kind}[{place}]",
         )
 

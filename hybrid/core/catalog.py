@@ -67,7 +67,7 @@ class OwnPrice(Model):
     """A price that a person wrote down for a type at a place.
 
     Attributes:
-        gpu, gpu_count: What it has, for types that the catalog does not know.
+        gpu, gpu_count, vcpu_count: What it has, for types that the catalog does not know.
         source: Where it is written.
     """
 
@@ -80,6 +80,7 @@ class OwnPrice(Model):
     currency: str = USD
     gpu: str = ""
     gpu_count: int = 0
+    vcpu_count: int | None = None
     source: str
 
 
@@ -256,6 +257,7 @@ def _own_row(mine: OwnPrice, known: CatalogRow | None) -> CatalogRow:
         instance_type=mine.instance_type,
         gpu=mine.gpu,
         gpu_count=mine.gpu_count,
+        vcpu_count=mine.vcpu_count,
         source=mine.source,
     )
     prices = {_PRICE_OF[market]: None for market in Market}

@@ -11,6 +11,9 @@ from hybrid.settings.variables import CONFIG, HOME
 
 FILE_NAME = "hybrid.yaml"
 
+EMBEDDED = "configs/local.yaml (embedded)"
+"""Name of the configuration that is used when there is no file."""
+
 
 def home(env: Mapping[str, str]) -> Path:
     """Return the folder that holds the state folders of all clusters."""
@@ -38,7 +41,7 @@ def find_config(path: Path | None, env: Mapping[str, str]) -> tuple[Path, str]:
     other = Path("hybrid.yml")
     if other.exists():
         raise fault(str(other), f"this name is not looked for; rename it to {FILE_NAME}")
-    return packaged("local.yaml"), "configs/local.yaml (embedded)"
+    return packaged("local.yaml"), EMBEDDED
 
 
 def packaged(name: str) -> Path:

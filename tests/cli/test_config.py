@@ -118,3 +118,12 @@ def test_version_names_hybrid_python_and_ray(run: Run) -> None:
 
     assert set(versions) == {"hybrid", "python", "ray"}
     assert run("version").out.startswith(f"hybrid {versions['hybrid']} (Python ")
+
+
+def test_validate_in_an_empty_folder_says_that_there_is_no_file(run: Run) -> None:
+    shown = run("config", "validate")
+
+    assert shown.code == 0
+    assert shown.out.startswith(
+        "There is no hybrid.yaml here; `hybrid up` would use the embedded default: cluster local, "
+    )

@@ -98,12 +98,31 @@ def test_offers_that_are_too_old_are_counted_with_the_way_out(run: Run) -> None:
 
 
 def test_offers_by_gpu_prefer_cheap_gpus_in_large_machines(run: Run) -> None:
-    view = answer(run("offers", *A100, "--by-gpu", "--json"))
+    view = answer(run("offers", *EVER, "--by-gpu", "--json"))
 
     each = [offer.usd_per_gpu_hour or 0.0 for offer in view.offers]
     whole = [offer.usd_per_hour or 0.0 for offer in view.offers]
     assert each == sorted(each)
     assert whole != sorted(whole)
+
+
+def test_just_so_many_gpus_are_meant_unless_nothing_has_just_so_many(run: Run) -> None:
+    eight = answer(run("offers", *EVER, "--gpus", "A100:8", "--json"))
+    sixteen = answer(run("offers", *EVER, "--gpus", "A100:16", "--json"))
+    three = answer(run("offers", *EVER, "--gpus", "A100:3", "--json"))
+
+    assert {offer.gpu_count for offer in eight.offers} == {8}
+    assert {offer.gpu_count for offer in sixteen.offers} == {16}
+    assert min(offer.gpu_count for offer in three.offers) == 4
+
+
+def test_a_pool_that_says_what_its_machine_has_is_listed_too(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, "infra: local, accelerators: GPU:4, cpus: 16, usd_per_hour: 2.4")
+
+    (offer,) = answer(run("offers", "--infra", "local", "--json")).offers
+
+    assert (offer.instance_type, offer.gpu_count, offer.vcpu_count) == ("as in the pool", 4, 16)
+    assert (offer.usd_per_hour, offer.source) == (2.4, "hybrid.yaml: clouds.any_of[0]")
 
 
 @pytest.mark.parametrize("asked", ["a100", "A100-80GB:8", "H100", "v100", "4090"])

@@ -19,6 +19,14 @@ def test_drain_asks_nobody_without_a_terminal(lab: Lab, run: Run) -> None:
     assert lab.service.drains == []
 
 
+@pytest.mark.parametrize("words", [["drain", "i-1"], ["gc"]])
+def test_nobody_is_asked_about_a_cluster_that_is_not_there(run: Run, words: list[str]) -> None:
+    shown = run(*words)
+
+    assert shown.code == 3
+    assert "no hybrid cluster is running" in shown.err
+
+
 def test_drain_with_yes_passes_target_deadline_and_owner(lab: Lab, run: Run) -> None:
     shown = run("drain", "i-1", "--deadline", "10m", "-y")
 
