@@ -83,6 +83,22 @@ class StateFolder:
             self._write(path, found)
         return found
 
+    @property
+    def cluster_id(self) -> str:
+        """The cluster's id as it was kept here, `""` at the first start.
+
+        It stands in the tags of all that is rented, so it must outlive a lost ledger.
+        """
+        try:
+            return (self.path / "cluster_id").read_text().strip()
+        except FileNotFoundError:
+            return ""
+
+    def keep_cluster_id(self, cluster_id: str) -> None:
+        """Keep the cluster's id."""
+        if self.cluster_id != cluster_id:
+            self._write(self.path / "cluster_id", cluster_id)
+
     def remembered_port(self, host: str, *others: str) -> int:
         """Return a free port, the same as last time if it is still free.
 

@@ -152,7 +152,9 @@ def _control(
 
     log.configure(is_pretty=options.pretty)
     clock = SystemClock()
-    ledger = open_ledger(settings.controller.ledger_url or sqlite_url(state.path / "ledger.db"))
+    ledger_url = settings.controller.ledger_url or sqlite_url(state.path / "ledger.db")
+    ledger = open_ledger(ledger_url, cluster_id=state.cluster_id)
+    state.keep_cluster_id(ledger.cluster_id)
     providers = make_providers(
         settings, state, base.ray_dir, cluster_id=ledger.cluster_id, clock=clock
     )

@@ -6,9 +6,9 @@ import hmac
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hybrid.control.launching import join_token
 from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
+from hybrid.control.renting import join_token
 from hybrid.core.errors import HybridError, JobError
 from hybrid.core.models import Event, Instance, InstanceState, Job, JobSpec, JobState, Reason
 from hybrid.core.ports import Clock, DrainKind, JobLogs, JobRunner, Ledger, Packages

@@ -7,16 +7,14 @@ its row from before the call to the cloud's own word that it is gone.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from hybrid.control.book import Book
 from hybrid.control.clouds import Clouds
 from hybrid.control.params import ClusterFacts, ControlParams
+from hybrid.control.renting import Request, join_token, launch_token
 from hybrid.control.resting import Resting
 from hybrid.core.errors import (
     AuthError,
@@ -31,58 +29,11 @@ from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Instance, InstanceState, LaunchSpec, Offer, Reason
 from hybrid.core.policy.market import rented_labels
 from hybrid.core.policy.plan import Launch
-from hybrid.core.ports import Clock, GangProvider, Provider
+from hybrid.core.ports import Clock
+from hybrid.core.tags import owner_tags
 
 _S = InstanceState
 _REFUSALS = (CapacityError, QuotaError, InvalidRequestError, AuthError)
-
-
-def launch_token(cluster_id: str, instance_id: str, attempt: int) -> str:
-    """Return the idempotency token of a launch: 40 hex digits, the same for ever."""
-    text = f"{cluster_id}/{instance_id}/{attempt}"
-    return hashlib.sha256(text.encode()).hexdigest()[:40]
-
-
-def join_token(secret: bytes, instance_id: str, attempt: int) -> str:
-    """Return the one-time secret with which an instance's node asks for Ray's token.
-
-    Derived, so that a repeated launch carries the same user data and nothing secret is stored.
-    """
-    return hmac.new(secret, f"{instance_id}/{attempt}".encode(), hashlib.sha256).hexdigest()
-
-
-@dataclass(frozen=True)
-class _Request:
-    """One call that rents: an instance, or a gang whole."""
-
-    instances: tuple[Instance, ...]
-    provider: Provider
-    join_tokens: Mapping[str, str]
-    may_ask: Callable[[str], bool]
-
-    def ask(self) -> Mapping[str, str] | ProviderError | None:
-        """Make the call; return the cloud's ids by ours, or what the cloud said instead.
-
-        `None`: it was not made, since a switch was thrown while it waited for its turn.
-        """
-        if not self.may_ask(self.provider.name):
-            return None
-        first = self.instances[0]
-        try:
-            if len(self.instances) == 1:
-                secret = self.join_tokens[first.instance_id]
-                provider_id = self.provider.launch(
-                    first.offer, first.spec, token=first.token, join_token=secret
-                )
-                return {first.instance_id: provider_id}
-            # An offer that says `max_gang` is one of such a provider.
-            together = cast("GangProvider", self.provider)
-            specs = [instance.spec for instance in self.instances]
-            return together.launch_gang(
-                first.offer, specs, token=first.token, join_tokens=self.join_tokens
-            )
-        except ProviderError as error:
-            return error
 
 
 @dataclass
@@ -170,7 +121,7 @@ class Launcher:
         gang = tuple(names) if len(names) > 1 else ()
         written: list[Instance] = []
         for name, launch in zip(names, order, strict=True):
-            instance = self._intent(name, offer, launch.reason, gang)
+            instance = self.intent(name, offer, launch.reason, gang)
             try:
                 # Before the call: a crash here leaves a trace, not a leak.
                 self.book.add(instance, caps=self.params.caps, exit_s=self.params.policy.exit_s)
@@ -192,9 +143,10 @@ class Launcher:
             facts = {"cap": error.cap, "reason_code": reason.code}
             self.book.record("launch_capped", offer.offer_id, str(error), **facts)
 
-    def _intent(
-        self, instance_id: str, offer: Offer, reason: Reason, gang: tuple[str, ...]
+    def intent(
+        self, instance_id: str, offer: Offer, reason: Reason, gang: tuple[str, ...] = ()
     ) -> Instance:
+        """Return the row of a launch before it is written."""
         now_s = self.clock.now_s()
         spec = LaunchSpec(
             cluster_id=self.facts.cluster_id,
@@ -207,12 +159,13 @@ class Launcher:
             expires_at_s=now_s + self.params.lease_s,
             ray_version=self.facts.ray_version,
             python_version=self.facts.python_version,
-            tags={
-                "hybrid-cluster": self.facts.cluster_id,
-                "hybrid-cluster-name": self.facts.name,
-                "hybrid-instance": instance_id,
-                "hybrid-epoch": str(self.book.ledger.epoch),
-            },
+            tags=owner_tags(
+                cluster_id=self.facts.cluster_id,
+                cluster_name=self.facts.name,
+                instance_id=instance_id,
+                epoch=self.book.ledger.epoch,
+                offer_id=offer.offer_id,
+            ),
         )
         return Instance(
             instance_id=instance_id,
@@ -239,7 +192,7 @@ class Launcher:
             provider = self.clouds.by_name.get(name)
             if provider is not None and self._may_launch(name):
                 tokens = self._join_tokens(instances)
-                requests.append(_Request(tuple(instances), provider, tokens, self._may_launch))
+                requests.append(Request(tuple(instances), provider, tokens, self._may_launch))
         if not requests:
             return
         self.book.ledger.check_epoch()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from hybrid.control import log
 from hybrid.control.act import Actor
+from hybrid.control.adopting import Adopter
 from hybrid.control.base import Base
 from hybrid.control.book import Book
 from hybrid.control.boots import Boots
@@ -83,11 +84,13 @@ class Loop:
         """Make what only the loop needs."""
         self.jumps = Jumps(self.book, self.clock)
         self.boots = Boots()
+        self.adopter = Adopter(self.book, self.clouds, self.actor.launcher)
         self.joins = Joins(self.book)
 
     def start(self) -> None:
         """Learn from history; call once before the first tick."""
         self.jumps.look_back(rest_s=self.params.backoff_cap_s)
+        self.adopter.begin()
         for instance in reversed(self.book.ledger.instances(limit=_HISTORY)):
             self.boots.learn(instance)
 
@@ -166,6 +169,7 @@ class Loop:
         self.clouds.look()
         self.book.read()
         self._try(self.ray.look)
+        self._try(self._adopt)
         self._try(self._reconcile)
         self._try(lambda: self.joins.note(self.ray))
         self._try(self._jobs)
@@ -183,6 +187,11 @@ class Loop:
     def _ensure_base(self) -> None:
         found = self.base.ensure(check=self.book.ledger.check_epoch)
         self.book.record_all([self.book.event("base_restarted", *words) for words in found])
+
+    def _adopt(self) -> None:
+        if self.adopter.pending:
+            self.adopter.step()
+        self.finisher.orphans.exempt = self.adopter.pending
 
     def _reconcile(self) -> None:
         for change in self.reconciler.reconcile():

@@ -16,12 +16,17 @@ from hybrid.core.views import GcItem
 
 @dataclass
 class Orphans:
-    """Judges what the clouds list, and ends what is nobody's."""
+    """Judges what the clouds list, and ends what is nobody's.
+
+    Attributes:
+        exempt: Providers of which nothing is judged yet.
+    """
 
     book: Book
     clouds: Clouds
     clock: Clock
     params: ControlParams
+    exempt: set[str] = field(default_factory=set)
     _since_s: dict[str, float] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
     _told: dict[str, str] = field(default_factory=dict)
@@ -39,6 +44,7 @@ class Orphans:
         items = [
             self._judge(name, cloud)
             for name, listed in sorted(self.clouds.listed.items())
+            if name not in self.exempt
             for cloud in listed
             if cloud.state is not CloudState.GONE and not self._is_ours(cloud)
         ]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from hybrid.core.models import CloudInstance, CloudState
+from hybrid.core.tags import OFFER
 
 CLUSTER = "hybrid-cluster"
 CLUSTER_NAME = "hybrid-cluster-name"
@@ -72,6 +73,7 @@ def cloud_instance(item: Mapping[str, Any], account: str, region: str) -> CloudI
         state=state_of(item),
         launched_at_s=item["LaunchTime"].timestamp(),
         expires_at_s=_number(tags.get(EXPIRES, "")),
+        offer_mark=tags.get(OFFER, ""),
         problem=_problem(item),
     )
 

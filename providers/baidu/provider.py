@@ -21,6 +21,7 @@ from hybrid.core.errors import (
 )
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
 from hybrid.core.ports import ProviderContext
+from hybrid.core.tags import OFFER
 from providers.baidu import credentials
 from providers.baidu.client import Bcc, Machine, Order
 from providers.baidu.credentials import Keys
@@ -248,6 +249,7 @@ class BaiduProvider:
             # An unknown age counts as young: it is watched before it is judged.
             launched_at_s=self._context.clock.now_s() if created_at_s is None else created_at_s,
             expires_at_s=machine.release_at_s,
+            offer_mark=machine.tags.get(OFFER, ""),
             problem=_BROKEN.get(machine.status, ""),
         )
 

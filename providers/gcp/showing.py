@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from hybrid.core.models import CloudInstance, CloudState
+from hybrid.core.tags import OFFER
+from providers.gcp.naming import decoded, encoded_key
 from providers.gcp.resources import Machine
 from providers.gcp.userdata import EXPIRY_KEY
 
@@ -41,6 +43,7 @@ def shown(machine: Machine, instance_id: str) -> CloudInstance:
         state=state_of(machine),
         launched_at_s=machine.created_at_s,
         expires_at_s=_expires_at_s(machine),
+        offer_mark=decoded(machine.labels.get(encoded_key(OFFER), "")) or "",
         problem=_problem(machine),
     )
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import hybrid.core
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Model
+from hybrid.core.tags import OFFER
 
 _PROGRAM = Path(hybrid.core.__file__).parents[1] / "node" / "__main__.py"
 _TAG = "HYBRID_NODE_TAG"
@@ -26,7 +27,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _CALL_LIMIT_S = 60.0
 _RUNNING_ALREADY = 3
 _STOP_ORDERED = 4
-_BROKEN = ("failed", "exited")
+_TELLING = ("failed", "exited", "stopped")  # phases whose problem is the machine's end
 
 
 class Record(Model):
@@ -100,6 +101,7 @@ class Machine:
             state=state,
             launched_at_s=self.record.launched_at_s,
             expires_at_s=expires_at_s,
+            offer_mark=self.record.spec.tags.get(OFFER, ""),
             problem=problem,
         )
 
@@ -108,7 +110,7 @@ class Machine:
         is_looked_after = _is_alive(_read(self.path / "pid.json"))
         status = _read(self.path / "status.json")
         phase, problem = str(status.get("phase")), str(status.get("problem") or "")
-        problem = problem if phase in _BROKEN else ""
+        problem = problem if phase in _TELLING else ""
         if self.is_gone:
             return CloudState.GONE, problem
         stop = self.path / "stop"

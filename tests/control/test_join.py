@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.control.commands import RefusedError
-from hybrid.control.launching import join_token
+from hybrid.control.renting import join_token
 from hybrid.core.errors import CapacityError
 from hybrid.core.models import InstanceState
 from tests.world.cloud import Machine

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.control.launching import launch_token
+from hybrid.control.renting import launch_token
 from hybrid.core.errors import (
     AuthError,
     CapacityError,

@@ -35,7 +35,8 @@ class Waves:
 
 def make_world(folder: Path) -> World:
     caps = Caps(node_count=100, gpu_count=400)
-    world = World(folder, params=make_params().model_copy(update={"caps": caps}))
+    offers = [make_offer(offer_id=f"sim/{name}") for name in ("a", "b")]
+    world = World(folder, params=make_params().model_copy(update={"caps": caps}), offers=offers)
     world.step()
     return world
 

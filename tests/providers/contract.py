@@ -17,6 +17,7 @@ from hybrid.core.errors import (
 )
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
 from hybrid.core.ports import Provider
+from hybrid.core.tags import offer_mark, owner_tags
 
 LIMIT_S = 60.0
 
@@ -48,6 +49,9 @@ class Cloud(Owner, Protocol):
         ...
 
 
+OFFER = "some/offer/Of-a-name"
+
+
 def make_spec(cloud: Owner, *, cluster_id: str = "", expires_in_s: float = 600.0) -> LaunchSpec:
     instance_id = f"i-{uuid.uuid4().hex[:8]}"
     owner = cluster_id or cloud.cluster_id
@@ -61,7 +65,9 @@ def make_spec(cloud: Owner, *, cluster_id: str = "", expires_in_s: float = 600.0
         expires_at_s=time.time() + expires_in_s,
         ray_version="2.60.0",
         python_version="3.11",
-        tags={"hybrid-cluster": owner, "hybrid-instance": instance_id},
+        tags=owner_tags(
+            cluster_id=owner, cluster_name="lab", instance_id=instance_id, epoch=1, offer_id=OFFER
+        ),
     )
 
 
@@ -141,6 +147,14 @@ class ProviderContract:
         provider_id = launch(provider, spec)
 
         assert cloud.tags(provider_id).items() >= spec.tags.items()
+
+    def test_the_list_says_what_a_machine_was_rented_as(
+        self, cloud: Cloud, provider: Provider
+    ) -> None:
+        """By that a lost ledger is made anew."""
+        provider_id = launch(provider, make_spec(cloud))
+
+        assert listed(provider)[provider_id].offer_mark == offer_mark(OFFER)
 
     def test_one_token_never_rents_two_machines(self, cloud: Cloud, provider: Provider) -> None:
         spec = make_spec(cloud)

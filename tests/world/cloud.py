@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hybrid.core.errors import CapacityError, NotFoundError, ProviderError, TransientError
+from hybrid.core.errors import (
+    CapacityError,
+    InvalidRequestError,
+    NotFoundError,
+    ProviderError,
+    TransientError,
+)
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
 from tests.world.clock import VirtualClock
 
@@ -56,7 +62,8 @@ class SimCloud:
         forgets_ended: Ended machines leave the list at once, and calls for them are NotFound.
         shares_head_clock: The machines run on the head host, as the `local` provider's do, so
             its wall clock is theirs; otherwise the cloud's clock is always right.
-        foreign: What other clusters rent in the same account; never listed.
+        cluster_id: Whose machines it shows and touches; `""` for all, in a world of one cluster.
+        machines: Of the whole account: clouds of several clusters may share them.
         calls: Names of the calls made, for counting.
     """
 
@@ -75,6 +82,7 @@ class SimCloud:
     ends_slowly_s: float = 0.0
     forgets_ended: bool = False
     shares_head_clock: bool = False
+    cluster_id: str = ""
     machines: dict[str, Machine] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
 
@@ -118,11 +126,15 @@ class SimCloud:
         fault = self.launch_faults.pop(0) if self.launch_faults else None
         if isinstance(fault, ProviderError):
             raise fault
-        machines = [m for m in self.machines.values() if m.token == token]
+        machines = [m for m in self._ours() if m.token == token]
         if machines:
             assert [m.spec for m in machines] == list(specs), "the same token, other parameters"
-            assert machines[0].offer == offer, "the same token with another offer"
+            asked, first = _without_stock(offer), _without_stock(machines[0].offer)
+            assert asked == first, "the same token with another offer"
         else:
+            if offer.offer_id not in {o.offer_id for o in self.offer_list}:
+                words = f"{offer.offer_id or 'an offer without id'} is not sold here"
+                raise InvalidRequestError(words, provider=self.name, code="NoSuchOffer")
             if self._left() < len(specs):
                 raise CapacityError("sold out", provider=self.name, code="NoStock")
             for spec in specs:
@@ -143,7 +155,7 @@ class SimCloud:
             raise TransientError("no answer", provider=self.name)
         self.expire()
         seen = []
-        for machine in self.machines.values():
+        for machine in self._ours():
             # Never for longer than promised, however few lists were read meanwhile.
             is_late = 0 < self.list_lag_s < self._now_s() - machine.launched_at_s
             if machine.hidden_lists > 0 and not is_late:
@@ -228,10 +240,17 @@ class SimCloud:
     def _end(self, machine: Machine, by: str, *, in_s: float = 0.0) -> None:
         machine.ended_s, machine.ended_by = self.clock.monotonic_s() + in_s, by
 
+    def _ours(self) -> list[Machine]:
+        """Return the machines that carry our owner tag."""
+        all_of_them = list(self.machines.values())
+        if not self.cluster_id:
+            return all_of_them
+        return [m for m in all_of_them if m.spec.cluster_id == self.cluster_id]
+
     def _known(self, provider_ids: Collection[str]) -> list[Machine]:
         assert provider_ids, "a call about nothing"
         assert "" not in provider_ids, "a call about a machine without an id"
-        known = [self.machines[i] for i in provider_ids if i in self.machines]
+        known = [m for m in self._ours() if m.provider_id in provider_ids]
         if self.forgets_ended:
             known = [m for m in known if self.is_alive(m)]
         if not known:
@@ -253,6 +272,7 @@ class SimCloud:
             state=state,
             launched_at_s=machine.launched_at_s,
             expires_at_s=machine.expires_at_s,
+            offer_mark=machine.spec.tags.get("hybrid-offer", ""),
             problem=machine.problem,
         )
 
@@ -260,3 +280,8 @@ class SimCloud:
         self.calls.append(name)
         if self.is_silent or name in self.failing:
             raise TransientError("no answer", provider=self.name)
+
+
+def _without_stock(offer: Offer) -> Offer:
+    """Return what a create call says of an offer: not how many were left when it was read."""
+    return offer.model_copy(update={"stock_count": None})

@@ -19,11 +19,12 @@ def sqlite_url(path: Path | str) -> str:
     return URL.create("sqlite", database=str(Path(path).absolute())).render_as_string()
 
 
-def open_ledger(url: str) -> SqlLedger:
+def open_ledger(url: str, *, cluster_id: str = "") -> SqlLedger:
     """Open a ledger, make it if there is none, and bring its tables up to date.
 
     Args:
         url: `sqlite:////file` (see `sqlite_url`) or `postgresql+psycopg://user@host/database`.
+        cluster_id: Of a new one; made up if `""`. One that exists keeps its own.
 
     Raises:
         ConfigError: The URL is none of ours.
@@ -31,13 +32,13 @@ def open_ledger(url: str) -> SqlLedger:
     """
     store = Store(url)
     try:
-        return SqlLedger(store, cluster_id=_prepare(store))
+        return SqlLedger(store, cluster_id=_prepare(store, cluster_id))
     except BaseException:
         store.close()
         raise
 
 
-def _prepare(store: Store) -> str:
+def _prepare(store: Store, wanted_id: str) -> str:
     """Bring the tables up to date and return the cluster's id."""
     store.create_file()
     with store.reading("open") as connection:
@@ -50,7 +51,7 @@ def _prepare(store: Store) -> str:
         found = connection.execute(select(meta.c.cluster_id)).scalar()
         if found is not None:
             return str(found)
-        cluster_id = f"c-{secrets.token_hex(8)}"
+        cluster_id = wanted_id or f"c-{secrets.token_hex(8)}"
         now_s = SystemClock().now_s()
         connection.execute(insert(meta).values(id=1, cluster_id=cluster_id, created_at_s=now_s))
         connection.execute(insert(leader).values(id=1, epoch=0, holder="", acquired_at_s=now_s))

@@ -68,6 +68,7 @@ class CloudInstance(Model):
         provider_id: The cloud's id.
         launched_at_s: By the cloud's clock.
         expires_at_s: The expiry the cloud or the node itself will act on, if known.
+        offer_mark: What it was rented as, read back from its tag; see `core.tags`.
         problem: Why the node cannot work, when it said so (`ray start` failed, ...).
     """
 
@@ -76,6 +77,7 @@ class CloudInstance(Model):
     state: CloudState
     launched_at_s: float
     expires_at_s: float | None = None
+    offer_mark: str = ""
     problem: str = ""
 
 

@@ -526,7 +526,7 @@ def test_the_page_lists_each_code_once() -> None:
 
     assert len(codes) == len(set(codes))
     assert list(documented()) == [LAUNCH, LEAVE, WAIT]
-    assert documented()[LAUNCH] == ["queue_wait", "queue_gpus"]
+    assert documented()[LAUNCH] == ["queue_wait", "queue_gpus", "adopted"]
     assert set(documented()[LEAVE]) == {
         "idle",
         "come_home",
