@@ -1,0 +1,300 @@
+"""Whether a host may join, and what to repair: one finding for each thing that was looked at."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hybrid.adapters.ssh_fleet.choosing import choose, described
+from hybrid.adapters.ssh_fleet.facts import Facts
+from hybrid.core.quantity import GpuRequest
+
+_GIB = 2**30
+_DISK_FAIL_GIB, _DISK_WARN_GIB = 0.5, 5.0
+_NODE_GIB = 0.25  # resident memory of an idle Ray node, measured
+_CLOCK_WARN_S = 5.0
+REFUSED = "refused"
+"""A machine is there, but nothing listens on the port."""
+
+CHECKS = ("ssh", "python", "ray", "gpus", "disk", "memory", "clock", "out", "in", "machine")
+"""In the order to repair them."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found about one thing.
+
+    Attributes:
+        check: One of `CHECKS`.
+        state: `ok`, `warn` (works, but), `fail` or `skip` (not looked at).
+        remedy: What to do; `""` when all is well.
+        is_blocking: The host must not join like this.
+    """
+
+    check: str
+    state: str
+    found: str
+    remedy: str = ""
+    is_blocking: bool = False
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a host must be to join.
+
+    Attributes:
+        python: Path of its interpreter, as configured.
+        gpus: GPUs of the configuration.
+        is_auto: It takes whatever GPUs are there.
+        object_store_bytes: Of the node; `None` leaves it to Ray.
+        ports: What it must reach, in words, by name.
+        is_head_up: The head answers; before, a port that refuses says nothing.
+    """
+
+    address: str
+    python_version: str
+    ray_version: str
+    python: str = "python3"
+    gpus: GpuRequest | None = None
+    is_auto: bool = False
+    object_store_bytes: int | None = None
+    ports: Mapping[str, str] = field(default_factory=dict)
+    is_head_up: bool = True
+
+
+def judge(facts: Facts, wanted: Wanted) -> Sequence[Finding]:
+    """Return a finding for each check but `ssh` and `machine`."""
+    return [
+        _python(facts, wanted),
+        _ray(facts, wanted),
+        _gpus(facts, wanted),
+        _disk(facts),
+        _memory(facts, wanted),
+        _clock(facts),
+        _out(facts, wanted),
+        _in(facts),
+    ]
+
+
+def reached(facts: Facts) -> Finding:
+    """Return the finding of a host that answered."""
+    return Finding("ssh", "ok", f"{facts.user}@{facts.hostname}, {facts.os}, {facts.machine}")
+
+
+def unjudged(problem: str, remedy: str) -> Sequence[Finding]:
+    """Return the findings of a host that could not be looked at."""
+    others = [Finding(check, "skip", "not looked at") for check in CHECKS[1:]]
+    return [Finding("ssh", "fail", problem, remedy, is_blocking=True), *others]
+
+
+def _python(facts: Facts, wanted: Wanted) -> Finding:
+    here, there = wanted.python_version, facts.python_version
+    found = f"{there} ({facts.python})"
+    if _minor(here) == _minor(there):
+        return Finding("python", "ok", found)
+    return Finding(
+        "python",
+        "fail",
+        f"{found}, but the head runs {here}",
+        f"install Python {_minor(here)} there (for example `uv venv --python {_minor(here)} "
+        "~/ray`) and set `python` of the host to it: work is sent as pickled code, which only "
+        "the same minor version reads",
+        is_blocking=True,
+    )
+
+
+def _ray(facts: Facts, wanted: Wanted) -> Finding:
+    install = f"{shlex.quote(facts.python)} -m pip install 'ray[default]=={wanted.ray_version}'"
+    if not facts.ray_version:
+        return Finding("ray", "fail", "not installed", f"run there: {install}", is_blocking=True)
+    if facts.ray_version == wanted.ray_version:
+        return Finding("ray", "ok", facts.ray_version)
+    return Finding(
+        "ray",
+        "fail",
+        f"{facts.ray_version}, but the head runs {wanted.ray_version}",
+        f"run there: {install}; every node of a cluster needs exactly the same",
+        is_blocking=True,
+    )
+
+
+def _gpus(facts: Facts, wanted: Wanted) -> Finding:
+    has = facts.gpus
+    choice = choose(has, wanted.gpus, is_auto=wanted.is_auto)
+    if choice.problem:
+        return Finding("gpus", "fail", choice.problem, choice.remedy, is_blocking=True)
+    driver = ", ".join(
+        words
+        for words in (
+            f"driver {has.found[0].driver}" if has.found else "",
+            f"CUDA {has.cuda}" if has.cuda else "",
+        )
+        if words
+    )
+    if not choice.taken:
+        if has.found:
+            return Finding(
+                "gpus",
+                "warn",
+                f"{described(has.found)}, but the configuration gives it none",
+                "write `accelerators: auto` for the host, if work may use them",
+            )
+        return Finding("gpus", "ok", "none, as configured")
+    found = f"{described(choice.taken)}; {driver}"
+    if len(choice.types) > 1:
+        return Finding(
+            "gpus",
+            "warn",
+            f"{found}: of mixed types, so work that asks for one may be given another",
+            f"to use one type only, write for example accelerators: {_example(choice.types)}",
+        )
+    left = len(has.found) - len(choice.taken)
+    return Finding("gpus", "ok", f"{found}; {left} more left alone" if left else found)
+
+
+def _example(types: Mapping[str, int]) -> str:
+    name, count = max(types.items(), key=lambda item: item[1])
+    return f"{name}:{count}"
+
+
+def _disk(facts: Facts) -> Finding:
+    free_by_folder = {name: free / _GIB for name, free in facts.disk_free_bytes.items()}
+    found = ", ".join(f"{free:.1f} GiB free in {name}" for name, free in free_by_folder.items())
+    if not facts.is_home_writable:
+        return Finding(
+            "disk",
+            "fail",
+            f"{facts.user} cannot write {facts.home}",
+            f"give {facts.user} a home folder of its own there: the node program lives in it",
+            is_blocking=True,
+        )
+    least = min(free_by_folder.values(), default=0.0)
+    if least < _DISK_FAIL_GIB:
+        return Finding(
+            "disk",
+            "fail",
+            found,
+            "make room there: Ray's logs and objects need it",
+            is_blocking=True,
+        )
+    if least < _DISK_WARN_GIB:
+        return Finding("disk", "warn", found, "make room: Ray's logs and spilled objects go there")
+    return Finding("disk", "ok", found)
+
+
+def _memory(facts: Facts, wanted: Wanted) -> Finding:
+    if facts.memory_available_bytes is None or facts.shm_free_bytes is None:
+        return Finding("memory", "warn", "unknown", "see that /proc and /dev/shm are mounted there")
+    free, shm = facts.memory_available_bytes / _GIB, facts.shm_free_bytes / _GIB
+    found = f"{free:.1f} GiB available, {shm:.1f} GiB in /dev/shm, {facts.cpu_count} CPUs"
+    store = (wanted.object_store_bytes or 0) / _GIB
+    if free < _NODE_GIB + store:
+        return Finding(
+            "memory", "warn", found, "end other programs there, or lower ray.object_store"
+        )
+    if shm < store:
+        return Finding(
+            "memory", "warn", found, "enlarge /dev/shm there (docker: --shm-size); Ray is slow else"
+        )
+    return Finding("memory", "ok", found)
+
+
+def _clock(facts: Facts) -> Finding:
+    if facts.clock_ahead_s is None:
+        return Finding("clock", "skip", "not measured")
+    off_s = facts.clock_ahead_s
+    if abs(off_s) < _CLOCK_WARN_S:
+        return Finding("clock", "ok", f"{off_s:+.1f} s")
+    side = "ahead of" if off_s > 0 else "behind"
+    return Finding(
+        "clock",
+        "warn",
+        f"{abs(off_s):.0f} s {side} this machine's; it joins all the same, since Ray measures time "
+        "on each machine by itself, but times in logs and drain deadlines are off by that",
+        "switch on time synchronisation there: `timedatectl set-ntp true`",
+    )
+
+
+def _out(facts: Facts, wanted: Wanted) -> Finding:
+    if not facts.dials:
+        return Finding("out", "skip", "nothing to reach yet")
+    broken = {
+        name: why
+        for name, why in facts.dials.items()
+        if why and (wanted.is_head_up or why != REFUSED)
+    }
+    if not broken:
+        return Finding(
+            "out", "ok", f"reaches {', '.join(wanted.ports[name] for name in facts.dials)}"
+        )
+    found = "; ".join(f"{wanted.ports[name]}: {why}" for name, why in broken.items())
+    return Finding(
+        "out",
+        "fail",
+        f"it does not reach {found}",
+        "open these ports of this machine for it (firewall, security group), and see that "
+        "head.address is an address that it can reach",
+        is_blocking="gcs" in broken,
+    )
+
+
+def _in(facts: Facts) -> Finding:
+    if not facts.node_ip:
+        return Finding(
+            "in", "fail", "it has no way to the head", "see its routes: `ip route` there"
+        )
+    problems = {**dict.fromkeys(facts.unopened, "no free port"), **facts.unreached}
+    if not problems:
+        return Finding("in", "ok", f"{facts.node_ip} can be reached")
+    found = "; ".join(f"{name}: {why}" for name, why in problems.items())
+    return Finding(
+        "in",
+        "fail",
+        f"{facts.node_ip} cannot be reached from here on {found}",
+        "open ports 20000-29999 (and ray.worker_ports, or all from 1024 when it is auto) of the "
+        "host for this machine and the other nodes",
+    )
+
+
+def twins(facts_by_host: Mapping[str, Facts]) -> Iterator[tuple[str, Finding]]:
+    """Yield, for each host, whether another one is the same machine or looks like it."""
+    for name, facts in facts_by_host.items():
+        yield name, _twin(name, facts, facts_by_host)
+
+
+def clash(facts: Facts, other_name: str, other: Facts) -> str:
+    """Return why two hosts cannot both join; `""` when they can."""
+    if facts.identity == other.identity:
+        return f"it is the same machine as host {other_name} ({other.hostname})"
+    shared = {g.uuid for g in facts.gpus.found} & {g.uuid for g in other.gpus.found}
+    if shared:
+        return f"it has {len(shared)} GPUs that are host {other_name}'s too"
+    return ""
+
+
+def _twin(name: str, facts: Facts, facts_by_host: Mapping[str, Facts]) -> Finding:
+    others = {other: its for other, its in facts_by_host.items() if other != name}
+    for other, its in others.items():
+        if why := clash(facts, other, its):
+            return Finding(
+                "machine",
+                "fail",
+                why,
+                f"correct the address of {name} or of {other}, or remove one: its GPUs would be "
+                "counted twice",
+                is_blocking=True,
+            )
+    alike = [o for o, its in others.items() if facts.hostname == its.hostname]
+    if alike:
+        return Finding(
+            "machine",
+            "warn",
+            f"it calls itself {facts.hostname}, as {', '.join(alike)} does; Ray does not mind",
+            f"give it a name of its own: `hostnamectl set-hostname {name}` there",
+        )
+    return Finding("machine", "ok", facts.hostname)
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])

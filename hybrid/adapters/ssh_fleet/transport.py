@@ -1,0 +1,232 @@
+"""Running a small Python program on a host, by the system's own OpenSSH.
+
+So ~/.ssh/config, agents, ProxyJump and hardware keys work as they do by hand. One connection to
+a host carries everything (ControlMaster). The program and its arguments, secrets included, go
+over standard input: the only thing on a command line is the interpreter's path.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from hybrid.adapters.ssh_fleet import refusals
+from hybrid.adapters.ssh_fleet.conversation import Ended, converse
+from hybrid.adapters.ssh_fleet.refusals import RemoteFailedError
+from hybrid.core.ports import Clock
+
+Answer: TypeAlias = Mapping[str, Any]
+"""What a program on a host answered; checked where it is read."""
+
+_MARK = b"@hybrid "
+_KEPT_S = 60  # an idle connection ends itself, should we be killed
+_END_S = 5.0
+# Runs on whatever Python 3 the host has. The current folder must not stand in for a module.
+_PROLOGUE = """\
+import sys
+sys.path[:] = [p for p in sys.path if p not in ("", ".")]
+import json
+order = json.loads({order})
+def say(kind, content):
+    sys.stdout.write("\\n{mark}" + json.dumps({{"kind": kind, "content": content}}) + "\\n")
+    sys.stdout.flush()
+if sys.version_info < (3, 8):
+    say("too_old", "%d.%d.%d" % sys.version_info[:3])
+    sys.exit(0)
+program = {{"__name__": "hybrid_on_host", "say": say}}
+exec(compile(order["source"], order["name"], "exec"), program)
+say("answer", program["main"](**order["arguments"]))
+"""
+
+
+@dataclass(frozen=True)
+class SshSettings:
+    """How `ssh` is called.
+
+    Attributes:
+        options: As after `-o`, before those of the user's own file.
+        config_file: Read instead of ~/.ssh/config; `""` for that.
+        connect_limit_s: For the connection and the first words.
+    """
+
+    options: tuple[str, ...] = ()
+    config_file: str = ""
+    connect_limit_s: float = 10.0
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A host, as `ssh` finds it.
+
+    Attributes:
+        address: `HOST`, `USER@HOST` or `ssh://USER@HOST:PORT`.
+        python: Interpreter there; `~/` is the home folder of the user there.
+    """
+
+    address: str
+    python: str = "python3"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program for a host: a module of `on_host`, standard library only."""
+
+    name: str
+
+    @cached_property
+    def source(self) -> str:
+        """Its text."""
+        place = files("hybrid.adapters.ssh_fleet") / "on_host" / f"{self.name}.py"
+        return place.read_text(encoding="utf-8")
+
+
+class Ssh:
+    """Runs programs on hosts. May be used by several threads.
+
+    Args:
+        sockets: Folder of our own for the connections' sockets: short, since their paths have a
+            limit of 107 bytes, of which OpenSSH takes 58.
+        settings: How `ssh` is called.
+        clock: Time.
+    """
+
+    def __init__(self, sockets: Path, settings: SshSettings, clock: Clock) -> None:
+        self._sockets = sockets
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connected: set[str] = set()
+
+    def run(
+        self,
+        to: Destination,
+        program: Program,
+        arguments: Mapping[str, object],
+        *,
+        step: str,
+        limit_s: float,
+        on_note: Callable[[Answer], None] | None = None,
+    ) -> Answer:
+        """Run a program's `main(**arguments)` on a host and return its answer.
+
+        Args:
+            to: The host.
+            program: What to run.
+            arguments: JSON values.
+            step: What this is, for the message.
+            limit_s: For all of it, the connection included.
+            on_note: Gets what the program says before its answer.
+
+        Raises:
+            SshError: It was not done; the class says what to do.
+        """
+        heard: list[Answer] = []
+        old: list[str] = []
+
+        def on_line(line: bytes) -> None:
+            if not line.startswith(_MARK):
+                return  # what a shell's start-up file prints is none of ours
+            with suppress(ValueError):
+                message = json.loads(line[len(_MARK) :])
+                if message["kind"] == "answer":
+                    heard.append(message["content"])
+                elif message["kind"] == "too_old":
+                    old.append(str(message["content"]))
+                elif on_note is not None:
+                    on_note(message["content"])
+
+        words = _words(program, arguments)
+        command = [*self._ssh(to.address), "--", to.address, f"exec {_shell_word(to.python)} -"]
+        with self._lock:
+            self._sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._connected.add(to.address)
+        ended = self._converse(command, words, on_line, limit_s=limit_s)
+        if heard:
+            return heard[-1]
+        if old:
+            raise refusals.too_old(to.address, to.python, old[-1])
+        if ended.code is None:
+            # The connection may be one to a machine that is gone: the next step makes another.
+            self._disconnect(to.address)
+            raise refusals.too_slow(to.address, step, limit_s, ended.said)
+        raise refusals.of_ssh(to.address, to.python, ended.code, ended.said)
+
+    def close(self) -> None:
+        """End all connections. Can be used again."""
+        with self._lock:
+            addresses, self._connected = self._connected, set()
+        for address in sorted(addresses):
+            self._disconnect(address)
+        with suppress(OSError):
+            self._sockets.rmdir()
+
+    def _converse(
+        self,
+        command: list[str],
+        words: bytes,
+        on_line: Callable[[bytes], None],
+        *,
+        limit_s: float,
+    ) -> Ended:
+        try:
+            return converse(command, words, on_line, limit_s=limit_s, clock=self._clock)
+        except OSError as err:
+            raise RemoteFailedError(
+                f"`ssh` cannot be started on this machine: {err.strerror}",
+                "install OpenSSH's client (Debian: `apt-get install openssh-client`)",
+            ) from err
+
+    def _disconnect(self, address: str) -> None:
+        command = [*self._ssh(address), "-O", "exit", "--", address]
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_END_S,
+                check=False,
+            )
+
+    def _ssh(self, _address: str) -> list[str]:
+        settings = self._settings
+        file = ["-F", settings.config_file] if settings.config_file else []
+        ours = {
+            "BatchMode": "yes",
+            "ConnectTimeout": max(1, round(settings.connect_limit_s)),
+            "ControlMaster": "auto",
+            "ControlPath": self._sockets / "%C",
+            "ControlPersist": _KEPT_S,
+            "ServerAliveInterval": 5,
+            "ServerAliveCountMax": 2,
+            # What a file of the user's sets up for work by hand.
+            "ClearAllForwardings": "yes",
+            "ForwardAgent": "no",
+            "PermitLocalCommand": "no",
+            "RemoteCommand": "none",
+            "RequestTTY": "no",
+            "LogLevel": "ERROR",
+        }
+        options = [*(f"{key}={value}" for key, value in ours.items()), *settings.options]
+        return ["ssh", *file, *(word for option in options for word in ("-o", option))]
+
+
+def _words(program: Program, arguments: Mapping[str, object]) -> bytes:
+    order = {"name": program.name, "source": program.source, "arguments": dict(arguments)}
+    text = _PROLOGUE.format(order=repr(json.dumps(order)), mark=_MARK.decode())
+    return text.encode("ascii")
+
+
+def _shell_word(path: str) -> str:
+    """Return a path as one word of the host's shell, in which `~/` leads home."""
+    if path.startswith("~/"):
+        return f"~/{shlex.quote(path[2:])}"
+    return shlex.quote(path)
