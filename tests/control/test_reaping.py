@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hybrid.control.commands import RefusedError
 from hybrid.core.lifecycle import ENDED
 from hybrid.core.models import InstanceState
 from tests.world.cloud import Machine
