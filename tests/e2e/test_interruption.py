@@ -33,7 +33,12 @@ def test_a_spot_instance_that_is_taken_back_is_drained_and_its_work_runs_again(
 
     cluster.wait_until(lambda: "Ray drains the node" in problem(), "the drain")
     told = (folder / "notice").read_text()
-    at_drain = cluster.node(row.instance_id)
+
+    def is_draining() -> bool:
+        node = cluster.node(row.instance_id)
+        return node is not None and node.state == "draining"
+
+    cluster.wait_until(is_draining, "the status to show it")
     # The task holds its GPUs beyond the deadline, so it dies with the machine.
     cluster.wait_until(lambda: len(cluster.started("cloud")) == 2, "the task to start again")
     first, second = sorted(
@@ -43,12 +48,11 @@ def test_a_spot_instance_that_is_taken_back_is_drained_and_its_work_runs_again(
 
     assert job.wait().value == "succeeded"
     assert told.endswith(" local-interrupt")
-    assert at_drain is not None
-    assert at_drain.state == "draining"
     assert first["instance_id"] == row.instance_id
     assert second["instance_id"] != row.instance_id
     ended = next(r for r in cluster.rows() if r.instance_id == row.instance_id)
     assert ended.state is InstanceState.TERMINATED
+    assert ended.problem == "the cloud took this machine back"
     assert not cluster.pids_of(row.instance_id)
     cluster.wait_until_home()
     # It worked until then: nothing is wrong with the offer.

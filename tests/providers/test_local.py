@@ -99,7 +99,7 @@ def test_an_instance_without_its_controller_ends_with_its_lease(cloud: LocalClou
     wait_until(lambda: not cloud.pids(), "the lease to end")
 
     item = listed(provider)[provider_id]
-    assert (item.state, item.problem) == (CloudState.GONE, "")
+    assert (item.state, item.problem) == (CloudState.GONE, "lease ended")
 
 
 def test_an_instance_lives_on_when_its_lease_is_extended(cloud: LocalCloud) -> None:
