@@ -70,6 +70,7 @@ class AwsEmulator:
 
     def __init__(self, port: int = 0) -> None:
         self.moto = Moto()
+        self._timers: list[threading.Timer] = []
         self._lock = threading.RLock()
         self._renew()
         # werkzeug would end the process when the port is taken.
@@ -87,7 +88,6 @@ class AwsEmulator:
         self.url = f"http://127.0.0.1:{self._server.port}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="aws", daemon=True)
         self._thread.start()
-        self._timers: list[threading.Timer] = []
 
     def _renew(self) -> None:
         self.controls = Controls()
@@ -111,8 +111,7 @@ class AwsEmulator:
 
     def stop(self) -> None:
         """See `Emulator.stop`."""
-        for timer in self._timers:
-            timer.cancel()
+        self._forget_timers()
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -120,6 +119,7 @@ class AwsEmulator:
 
     def reset(self) -> None:
         """End all instances and forget everything that was told."""
+        self._forget_timers()
         with self._lock:
             for region in ("us-east-1", "us-west-2", "cn-north-1"):
                 backend = self.moto.region(region)
@@ -129,6 +129,10 @@ class AwsEmulator:
                     del backend.launch_template_name_to_ids[template.name]
                     backend.launch_template_insert_order.remove(template_id)
             self._renew()
+
+    def _forget_timers(self) -> None:
+        while self._timers:
+            self._timers.pop().cancel()
 
     def interrupt(self, instance_id: str, *, notice_s: float = 120.0) -> None:
         """Tell a spot instance that it will be taken back, and do it when that time is over."""
