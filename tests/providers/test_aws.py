@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hybrid.core.errors import (
@@ -78,10 +80,10 @@ def test_the_token_and_all_tags_are_in_the_create_call(aws: AwsCloud) -> None:
     assert request["ClientToken"] == "t" * 40
     kinds = {v for k, v in request.items() if k.endswith("ResourceType")}
     assert kinds == {"instance", "volume", "network-interface"}
-    tags = {
-        request[f"TagSpecification.1.Tag.{n}.Key"]: request[f"TagSpecification.1.Tag.{n}.Value"]
-        for n in range(1, 7)
+    keys = {
+        k: v for k, v in request.items() if re.fullmatch(r"TagSpecification\.1\.Tag\.\d+\.Key", k)
     }
+    tags = {v: request[k.replace(".Key", ".Value")] for k, v in keys.items()}
     assert tags == {
         **spec.tags,
         "cost-centre": "ml",
