@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,15 +41,13 @@ class BodyDeployment(CloudDeployment):
             self.hypervisors[name] = Hypervisor(self.network, side, kept=[self.gate])
         self.up()
 
-    def settings(self, *, is_spot: bool = False, **changes: Any) -> dict[str, Any]:
-        """Return a configuration with one pool in each of the clouds, and `changes`."""
+    def settings(self, *, spot: Collection[str] = (), **changes: Any) -> dict[str, Any]:
+        """Return a configuration with a pool in each cloud, those of `spot` on the spot market."""
         pools = []
         for name in self.names:
             cloud = self.emulated.by_name[name]
             pool = cloud.pool(cloud.zones[0])
-            pools.append(
-                {**pool, "max_nodes": MAX_NODES, **({"use_spot": True} if is_spot else {})}
-            )
+            pools.append({**pool, "max_nodes": MAX_NODES, "use_spot": name in spot})
         config = self.emulated.config(pools)
         accounts = {n: {**a, "python": sys.executable} for n, a in config["providers"].items()}
         return {
@@ -73,6 +71,11 @@ class BodyDeployment(CloudDeployment):
         """Return the body of an instance."""
         return self.bodies()[row.provider_id.rpartition("/")[2]]
 
+    def working(self) -> dict[str, Instance]:
+        """Return the instances on which a task has started that still are, by cloud."""
+        started = {facts["instance_id"] for facts in self.started()}
+        return {r.offer.provider: r for r in self.live_rows() if r.instance_id in started}
+
     def provider_of(self, hostname: str) -> str:
         """Return the cloud that a body of this name is in; `""` for none."""
         found = (name for name, h in self.hypervisors.items() if hostname in h.bodies)
@@ -93,20 +96,15 @@ class BodyDeployment(CloudDeployment):
         assert self.emulated.machines() == {}
         self.wait_until(lambda: not self.on(), "all bodies to be off")
         self.wait_until(lambda: not self.network.cables(), "all cables to be gone")
-        marks = tuple(f"{TAG}={tag}/".encode() for tag in self._tags)
-        ours = [pid for pid in find_all() if any(s.startswith(marks) for s in environment(pid))]
-        assert not marks or ours == []
+        marks = {f"{TAG}={row.spec.cluster_id}/{row.instance_id}".encode() for row in self.rows()}
+        assert [pid for pid in find_all() if marks & set(environment(pid))] == []
 
     def assert_launched_once(self) -> None:
-        """Assert by the clouds' own logs that no intent rented two machines."""
-        for name in self.names:
-            rows = [row for row in self.rows() if row.offer.provider == name]
-            cloud = self.emulated.by_name[name]
-            booted = set(self.hypervisors[name].bodies)
-            assert booted <= {row.provider_id.rpartition("/")[2] for row in rows}
-            assert len(booted) <= cloud.create_count()
-            tokens = [cloud.own_token(row.token) for row in rows if row.token]
-            assert len(tokens) == len(set(tokens))
+        """Assert that every machine that ever ran is the one of its row, and of no other."""
+        rows = [row for row in self.rows() if row.provider_id]
+        names = [row.provider_id.rpartition("/")[2] for row in rows]
+        assert set(self.bodies()) <= set(names)
+        assert len(names) == len(set(names))
 
     def story(self) -> str:
         """See `Deployment.story`; with those of the bodies."""
