@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hybrid import errors
     from hybrid.client import Client, Job
     from hybrid.placement import cloud_only, onprem_only, prefer_onprem
 
 __version__ = "0.1.0"
-__all__ = ["Client", "Job", "__version__", "cloud_only", "onprem_only", "prefer_onprem"]
+__all__ = ["Client", "Job", "__version__", "cloud_only", "errors", "onprem_only", "prefer_onprem"]
 
 _HOME = {
     "Client": "hybrid.client",
@@ -25,8 +26,15 @@ _HOME = {
 
 def __getattr__(name: str) -> object:
     """Load a public name from the module that owns it."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'hybrid' has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "errors":
+        return import_module("hybrid.errors")
+    if name not in _HOME:
+        raise AttributeError(f"module 'hybrid' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names only."""
+    return sorted(__all__)

@@ -65,8 +65,9 @@ def prefer_onprem(labels: Mapping[str, Rule] | None = None, /, **more: Rule) -> 
 def onprem_only(labels: Mapping[str, Rule] | None = None, /, **more: Rule) -> dict[str, Any]:
     """Return options for work that must not run in a cloud: it waits, and rents nothing.
 
-    Holds the task or actor itself, not its children; see the module's text. Arguments and
-    errors as in `prefer_onprem`.
+    Holds the task or actor itself, not tasks that it starts: those need the option too, or a
+    placement group of on-prem bundles that captures child tasks. Arguments and errors as in
+    `prefer_onprem`.
     """
     return {"label_selector": {"site": "onprem", **_selector({**(labels or {}), **more})}}
 
@@ -89,6 +90,10 @@ def _condition(key: str, rule: Rule) -> str:
     """Return Ray's spelling. Never negated: that would admit nodes without the label."""
     if not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} is not a label name; use letters, digits, '-', '_' and '.'")
+    if not isinstance(rule, str | Sequence):
+        raise ValueError(  # noqa: TRY004  # what all wrong labels raise
+            f"label {key}: {rule!r} is not text; write {str(rule)!r}, or a list of such"
+        )
     values = [rule] if isinstance(rule, str) else [str(value) for value in rule]
     for value in values:
         if not _VALUE.fullmatch(value):

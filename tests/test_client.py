@@ -21,7 +21,7 @@ from hybrid.client import (
     UnreachableError,
     WaitTimeoutError,
 )
-from hybrid.core.errors import ConfigError, LedgerError
+from hybrid.core.errors import ConfigError, HybridError, LedgerError
 from hybrid.core.models import JobState
 from hybrid.core.views import CostView, EventsView, JobsView, NodesView, PlanView, StatusView
 from tests.api.fake_service import FakeService
@@ -340,9 +340,9 @@ def test_a_working_dir_is_sent_again_to_a_controller_that_dropped_it(
 
 
 def test_values_out_of_bounds_are_config_errors_that_name_the_field(client: hybrid.Client) -> None:
-    with pytest.raises(ConfigError, match=r"spec\.gpus"):
+    with pytest.raises(ConfigError, match="^gpus: input should"):
         client.submit("x", gpus=-1)
-    with pytest.raises(ConfigError, match=r"spec\.priority"):
+    with pytest.raises(ConfigError, match="^priority: input should"):
         client.submit("x", priority=101)
 
 
@@ -460,3 +460,21 @@ def _plain_http_server() -> str:
 
     threading.Thread(target=once, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}"
+
+
+def test_hybrid_shows_its_public_names_only() -> None:
+    assert dir(hybrid) == sorted(hybrid.__all__)
+    assert all(getattr(hybrid, name) is not None for name in hybrid.__all__)
+
+
+def test_every_error_of_the_client_is_in_one_documented_place() -> None:
+    from hybrid.client import errors as client_errors
+
+    raised = {
+        name
+        for name, thing in vars(client_errors).items()
+        if isinstance(thing, type) and issubclass(thing, HybridError)
+    }
+
+    assert raised <= {*hybrid.errors.__all__}
+    assert all(issubclass(getattr(hybrid.errors, n), HybridError) for n in hybrid.errors.__all__)

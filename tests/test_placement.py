@@ -175,3 +175,9 @@ def test_serve_replicas_run_where_they_may(local_ray: LocalRay) -> None:
         driver.says()  # Serve's own actors outlive the driver
 
     assert sites == ["cloud", "onprem"]
+
+
+@pytest.mark.parametrize("wrong", [3, 2.5, None, True])
+def test_a_label_that_is_no_text_is_refused_like_every_other_wrong_one(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"label foo: .* is not text"):
+        hybrid.prefer_onprem(foo=wrong)  # type: ignore[arg-type]

@@ -24,6 +24,8 @@ from hybrid.core.errors import (
     TransientError,
 )
 
+_ENVELOPE = ("body", "query", "path", "spec")
+
 log = structlog.get_logger(__name__)
 
 _STATUS_BY_ERROR: Sequence[tuple[type[HybridError], int]] = (
@@ -96,5 +98,10 @@ async def _on_bug(request: Request, error: Exception) -> Response:
 
 
 def _sentence(problem: ErrorDetails) -> str:
-    place = ".".join(str(part) for part in problem["loc"])
-    return f"{place}: {problem['msg']}"
+    place, message = problem["loc"], problem["msg"]
+    if problem["type"] != "json_invalid":
+        # Where in the HTTP request it stood is no news to somebody who called a function.
+        while len(place) > 1 and place[0] in _ENVELOPE:
+            place = place[1:]
+        message = message[:1].lower() + message[1:]
+    return f"{'.'.join(str(part) for part in place)}: {message}"

@@ -101,7 +101,8 @@ class Client:
             job_id: Made here when empty. Submitting the same id again is the same job.
 
         Raises:
-            ConfigError: `working_dir` cannot be sent, or a value is out of bounds.
+            ConfigError: `working_dir` cannot be sent, or a value is out of bounds (a
+                `RequestError`, which is one too).
             UnreachableError: No answer came; it says the id, and the job may have been taken.
         """
         spec = {

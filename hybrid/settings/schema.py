@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
+
+from hybrid.settings.catalogue import keys
 from hybrid.settings.model import Settings
 
 
@@ -14,6 +17,12 @@ def json_schema() -> dict[str, Any]:
     """
     schema = Settings.model_json_schema(by_alias=True)
     defs = schema["$defs"]
+    sections = {key.section for key in keys() if key.section is not None}
+    for model in sections:
+        written = defaults_of(model)
+        for key, rule in defs[model.__name__]["properties"].items():
+            if rule.get("default") is not None:  # pydantic's is a bare number, without its unit
+                rule["default"] = written[key]
     for section in [schema, *defs.values()]:
         for key, rule in section.get("properties", {}).items():
             if "$ref" in rule:  # pydantic leaves out a description that the section has too
@@ -25,6 +34,11 @@ def json_schema() -> dict[str, Any]:
         **schema,
         "title": "hybrid.yaml",
     }
+
+
+def defaults_of(section: type[BaseModel]) -> dict[str, Any]:
+    """Return the default of each key that has one, as it is written in a file."""
+    return section.model_construct().model_dump(mode="json", by_alias=True, warnings=False)
 
 
 def _or_null(rule: dict[str, Any]) -> dict[str, Any]:

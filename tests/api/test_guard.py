@@ -122,14 +122,14 @@ def test_broken_json_is_400_and_names_the_place(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
-        ("jobs", {"spec": {"entrypoint": ""}}, "body.spec.entrypoint"),
-        ("jobs", {"spec": {"entrypoint": "x", "gpu": 1}}, "body.spec.gpu"),
-        ("jobs", {"spec": {"entrypoint": "x"}, "job_id": "../x"}, "body.job_id"),
-        ("drain", {"target": "i-1", "deadline_s": -1}, "body.deadline_s"),
-        ("drain", {"target": ""}, "body.target"),
-        ("pause", {"direction": "up"}, "body.direction"),
-        ("down", {"drain_s": "soon"}, "body.drain_s"),
-        ("join", {"instance_id": "i-1"}, "body.join_token"),
+        ("jobs", {"spec": {"entrypoint": ""}}, "entrypoint: "),
+        ("jobs", {"spec": {"entrypoint": "x", "gpu": 1}}, "gpu: "),
+        ("jobs", {"spec": {"entrypoint": "x"}, "job_id": "../x"}, "job_id: "),
+        ("drain", {"target": "i-1", "deadline_s": -1}, "deadline_s: "),
+        ("drain", {"target": ""}, "target: "),
+        ("pause", {"direction": "up"}, "direction: "),
+        ("down", {"drain_s": "soon"}, "drain_s: "),
+        ("join", {"instance_id": "i-1"}, "join_token: "),
     ],
 )
 def test_a_body_of_the_wrong_shape_is_422_and_names_the_field(
@@ -138,7 +138,7 @@ def test_a_body_of_the_wrong_shape_is_422_and_names_the_field(
     answer = http.post(f"/api/v1/{path}", json=body)
 
     assert answer.status_code == 422
-    assert field in answer.json()["error"]["message"]
+    assert answer.json()["error"]["message"].startswith(field)
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=99999", "after=-1", "limit=x"])

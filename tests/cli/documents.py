@@ -1,4 +1,4 @@
-"""Writes the generated parts of docs/json.md and docs/cli.md.
+"""Writes the generated parts of docs/json.md, cli.md, configuration.md and python.md.
 
 `python -m tests.cli.documents` after a change of a model, a command or an option.
 """
@@ -36,6 +36,7 @@ from hybrid.core.views import (
     PlanView,
     StatusView,
 )
+from tests.cli.reference import configuration, python
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN = "<!-- made by `python -m tests.cli.documents`, and compared by a test -->"
@@ -132,27 +133,27 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _model_lines(model: type[BaseModel]) -> list[str]:
-    meanings = _meanings(model)
+    said = meanings(model)
     first = (inspect.getdoc(model) or "").split("\n\n")[0].replace("\n", " ")
     lines = [f"### {model.__name__}\n", f"{first}\n", "| Field | Type | Meaning |", "|---|---|---|"]
     for name, info in model.model_fields.items():
         shown = _type_text(info.annotation).replace("|", "\\|")
-        lines.append(f"| `{name}` | {shown} | {meanings.get(name, '')} |")
+        lines.append(f"| `{name}` | {shown} | {said.get(name, '')} |")
     return [*lines, ""]
 
 
-def _meanings(model: type[BaseModel]) -> dict[str, str]:
+def meanings(model: type[BaseModel]) -> dict[str, str]:
     """Return what the docstring's `Attributes` say, by field."""
     _, _, section = (inspect.getdoc(model) or "").partition("Attributes:\n")
-    meanings: dict[str, str] = {}
+    found: dict[str, str] = {}
     names: list[str] = []
     for line in section.splitlines():
         if match := re.match(r"    (\w[\w, ]*): (.*)", line):
             names = match[1].split(", ")
-            meanings |= dict.fromkeys(names, match[2])
+            found |= dict.fromkeys(names, match[2])
         elif line.startswith("        "):
-            meanings |= {name: f"{meanings[name]} {line.strip()}" for name in names}
-    return {name: text.replace("|", "\\|") for name, text in meanings.items()}
+            found |= {name: f"{found[name]} {line.strip()}" for name in names}
+    return {name: text.replace("|", "\\|") for name, text in found.items()}
 
 
 def _type_text(annotation: Any) -> str:
@@ -182,13 +183,18 @@ def _type_text(annotation: Any) -> str:
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write the pages."""
     for name, make in MADE.items():
         path = DOCS / name
         path.write_text(refreshed(path.read_text(), make()))
 
 
-MADE: Mapping[str, Callable[[], str]] = {"json.md": shapes, "cli.md": reference}
+MADE: Mapping[str, Callable[[], str]] = {
+    "json.md": shapes,
+    "cli.md": reference,
+    "configuration.md": configuration,
+    "python.md": python,
+}
 """The pages with a generated part, and what makes it."""
 
 

@@ -18,7 +18,7 @@ def test_the_generated_part_of_a_page_is_up_to_date(name: str) -> None:
     assert page == documents.refreshed(page, documents.MADE[name]()), HOW
 
 
-@pytest.mark.parametrize("name", documents.MADE)
+@pytest.mark.parametrize("name", ["json.md", "cli.md"])
 @pytest.mark.parametrize("code", ExitCode)
 def test_a_page_says_what_each_exit_code_means(name: str, code: ExitCode) -> None:
     page = (documents.DOCS / name).read_text()
