@@ -1,4 +1,4 @@
-"""The head and the hosts of this machine, startable before anything heavy is imported."""
+"""The head and the on-prem hosts, startable before anything heavy is imported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pathlib import Path
 
 from hybrid.adapters.local_fleet import LocalFleet
 from hybrid.adapters.local_head import LocalHead
+from hybrid.adapters.mixed_fleet import MixedFleet
 from hybrid.adapters.state import StateFolder
+from hybrid.app import hosts
 from hybrid.core.errors import ConfigError, FleetError
 from hybrid.core.models import Labels, Shape
 from hybrid.core.nodeplan import HeadPlan, NodePlan, RayHealth
@@ -35,6 +37,7 @@ class LocalBase:
         mark = hashlib.sha256(str(state.path).encode()).hexdigest()[:8]
         self._settings = settings
         self._mark = mark
+        self._state_dir = state.path
         self._nodes = state.path / "nodes"
         self._token_file = state.path / "ray_token"
         self.ray_token = state.secret("ray_token")
@@ -101,14 +104,28 @@ class LocalBase:
             # It has never been started: nobody answers there, which is the truth.
             self.head_address, self.dashboard_url = _NOWHERE, f"http://{_NOWHERE}"
         plans = host_plans(self._settings, self.ray_dir, self.head_address)
-        self.fleet = LocalFleet(
-            self._nodes, plans, cluster_id=self._mark, ray_token_file=self._token_file
+        here = {host.name for host in self._settings.onprem.hosts if host.is_local}
+        local = LocalFleet(
+            self._nodes,
+            {name: plan for name, plan in plans.items() if name in here},
+            cluster_id=self._mark,
+            ray_token_file=self._token_file,
         )
+        ssh = hosts.make_fleet(
+            self._settings,
+            {name: plan for name, plan in plans.items() if name not in here},
+            cluster_id=self._mark,
+            ray_token=self.ray_token,
+            state_dir=self._state_dir,
+            ray_dir=self.ray_dir,
+        )
+        self.fleet = MixedFleet(list(plans), local, ssh)
         self.shapes: dict[str, Shape] = {name: plan.resources for name, plan in plans.items()}
         self.labels: dict[str, Labels] = {name: plan.labels for name, plan in plans.items()}
 
     def clean(self) -> None:
         """Remove Ray's folders, which hold nothing once its processes have ended."""
+        self.fleet.close()
         shutil.rmtree(self.ray_dir, ignore_errors=True)
 
 
@@ -197,13 +214,13 @@ def host_labels(host: Host) -> dict[str, str]:
 
 
 def _accelerator(host: Host) -> str:
-    return host.accelerators.accelerator if host.accelerators else ""
+    return host.gpus.accelerator if host.gpus else ""
 
 
 def _resources(
-    cpus: int | None, gpus: int, memory_bytes: int | None, accelerator: str
+    cpus: int | None, gpus: int | None, memory_bytes: int | None, accelerator: str
 ) -> dict[str, float]:
-    resources: dict[str, float] = {"GPU": gpus}
+    resources: dict[str, float] = {} if gpus is None else {"GPU": gpus}
     if cpus is not None:
         resources["CPU"] = cpus
     if memory_bytes is not None:

@@ -109,7 +109,9 @@ def make_controller(
     ]
     clouds = Clouds(called, clock, together=AtOnce())
     eye = RayEye(cluster, clock)
-    the_base = Base(base.head, base.fleet, clock, shapes=base.shapes, labels=base.labels)
+    the_base = Base(
+        base.head, base.fleet, clock, shapes=base.shapes, labels=base.labels, together=AtOnce()
+    )
     facts = ClusterFacts(
         name=settings.name,
         cluster_id=ledger.cluster_id,

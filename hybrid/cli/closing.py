@@ -44,6 +44,7 @@ class Target:
         if self.is_ledger_known:
             return remains.report(self.state_dir, ledger_url=self.ledger_url)
         nodes = [f"node {line}" for line in remains.live_nodes(self.state_dir)]
+        nodes += [f"host {line}" for line in remains.hosts_elsewhere(self.state_dir)]
         return [*nodes, f"rented instances: unknown; {self.ledger_problem}"]
 
     def is_clean(self) -> bool:

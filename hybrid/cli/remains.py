@@ -22,6 +22,7 @@ def report(state_dir: Path, *, ledger_url: str | None = None) -> list[str]:
         ledger_url: Where its ledger is, when not in the state folder.
     """
     lines = [f"node {line}" for line in live_nodes(state_dir)]
+    lines += [f"host {line}" for line in hosts_elsewhere(state_dir)]
     rented = _rented(state_dir, ledger_url)
     if rented is None:
         return [*lines, "rented instances: unknown, the ledger cannot be read"]
@@ -112,6 +113,18 @@ def live_nodes(state_dir: Path) -> list[str]:
         if tag in name_by_tag:
             pids_by_name.setdefault(name_by_tag[tag], []).append(pid)
     return unknown + [_node_line(name, pids) for name, pids in sorted(pids_by_name.items())]
+
+
+def hosts_elsewhere(state_dir: Path) -> list[str]:
+    """Return a line for each host over SSH that may still have a node of a cluster."""
+    from hybrid.adapters.ssh_fleet.records import FOLDER, Records
+    from hybrid.core.errors import HybridError
+
+    try:
+        found = Records(state_dir / FOLDER).read()
+    except (HybridError, OSError) as error:
+        return [f"unknown ({error})"]
+    return [f"{name} at {record.address}: not asked" for name, record in found.items()]
 
 
 def tagged() -> Iterator[tuple[str, int]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from hybrid.control import log
+from hybrid.control.together import Together, in_turn
 from hybrid.core.backoff import backoff_s
 from hybrid.core.errors import FleetError
 from hybrid.core.models import Labels, Node, NodeStatus, Shape
@@ -43,6 +45,7 @@ class Base:
     Attributes:
         shapes: Ray resources each host will bring, from the configuration.
         labels: Labels each host will carry.
+        together: Ends the hosts at the same time.
     """
 
     head: Head
@@ -50,6 +53,7 @@ class Base:
     clock: Clock
     shapes: dict[str, Shape]
     labels: dict[str, Labels]
+    together: Together = in_turn
     statuses: dict[str, HostStatus] = field(default_factory=dict)
     problem: str = ""
     _failures: dict[str, int] = field(default_factory=dict)
@@ -93,7 +97,7 @@ class Base:
         return tuple(
             Host(
                 name=name,
-                shape=self.shapes[name],
+                shape=self._shape(name),
                 labels=self.labels[name],
                 is_coming=name not in there
                 and self.statuses.get(name, _UNKNOWN).state is HostState.JOINING,
@@ -110,19 +114,28 @@ class Base:
 
     def stop(self, *, check: Callable[[], None]) -> list[str]:
         """End hosts, then the head; return what could not be ended, in words."""
-        left = []
-        for name in self.fleet.hosts():
-            check()
-            try:
-                self.fleet.leave(name)
-            except FleetError as error:
-                left.append(f"host {name}: {error}")
+        check()
+        names = self.fleet.hosts()
+        answers = dict(self.together([partial(self._leave, name) for name in names]))
+        left = [answers[place] for place in range(len(names)) if answers[place]]
         check()
         try:
             self.head.stop()
         except FleetError as error:
             left.append(f"head: {error}")
         return left
+
+    def _leave(self, name: str) -> str:
+        try:
+            self.fleet.leave(name)
+        except FleetError as error:
+            return f"host {name}: {error}"
+        return ""
+
+    def _shape(self, name: str) -> Shape:
+        """Return what a host brings: what its own machine says, once it has said so."""
+        status = self.statuses.get(name)
+        return status.shape if status is not None and status.shape else self.shapes[name]
 
     def _probe(self, name: str) -> HostStatus:
         try:

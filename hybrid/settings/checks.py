@@ -82,6 +82,22 @@ def _keepalives_do_not_overlap(settings: Settings) -> Iterator[Found]:
         yield ("ray", "health", "keepalive_timeout"), f"{text}; write less"
 
 
+def _hosts_over_ssh_reach_the_head(settings: Settings) -> Iterator[Found]:
+    for place, host in enumerate(settings.onprem.hosts):
+        if host.is_local and host.accelerators == "auto":
+            yield (
+                ("onprem", "hosts", place, "accelerators"),
+                "a node of this machine has the GPUs that you say; write for example GPU:4",
+            )
+        if not host.is_local and not settings.head.node_ip:
+            yield (
+                ("onprem", "hosts", place, "address"),
+                f"{host.address} could not reach the head, since head.address is local; set "
+                "head.address to the IP address at which the hosts reach this machine, for "
+                "example 10.0.0.5",
+            )
+
+
 def _currencies_have_rates(settings: Settings) -> Iterator[Found]:
     prices = settings.prices
     for place, override in enumerate(prices.overrides):
@@ -126,6 +142,7 @@ _RULES: tuple[tuple[tuple[Path, ...], Callable[[Settings], Iterator[Found]]], ..
     ((("lease",), ("controller", "tick")), _leases_last),
     ((("backoff",),), _backoff_grows),
     ((("ray", "health"),), _keepalives_do_not_overlap),
+    ((("onprem",), ("head", "address")), _hosts_over_ssh_reach_the_head),
     ((("prices",),), _currencies_have_rates),
     ((("prices",),), _overrides_differ),
     ((("prices",), ("providers",)), _rates_agree),

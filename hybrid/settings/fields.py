@@ -87,6 +87,12 @@ Gpus: TypeAlias = Annotated[
     _TEXT,
     _schema("string", pattern="^[A-Za-z][A-Za-z0-9_.-]*(:[0-9]+)?$"),
 ]
+GpusOrAuto: TypeAlias = Annotated[
+    GpuRequest | Literal["auto"],
+    PlainValidator(readers.gpus_or_auto),
+    _TEXT,
+    _schema("string", pattern="^([A-Za-z][A-Za-z0-9_.-]*(:[0-9]+)?|auto)$"),
+]
 PortRange: TypeAlias = Annotated[
     CountRange | None,
     PlainValidator(readers.port_range),
@@ -109,8 +115,17 @@ ClusterName: TypeAlias = Annotated[
 HostName: TypeAlias = Annotated[
     str, PlainValidator(words.host_name), _schema("string", pattern=f"^{words.HOST_NAME.pattern}$")
 ]
-LocalAddress: TypeAlias = Annotated[
-    str, PlainValidator(words.local_address), _schema("string", const="local")
+HostAddress: TypeAlias = Annotated[
+    str, PlainValidator(words.host_address), _schema("string", minLength=1)
+]
+SshOptions: TypeAlias = Annotated[
+    tuple[str, ...],
+    PlainValidator(words.ssh_options),
+    PlainSerializer(list, return_type=list[str], when_used="json"),
+    _schema("array", items={"type": "string"}),
+]
+PythonPath: TypeAlias = Annotated[
+    str, PlainValidator(words.python_path), _schema("string", minLength=1)
 ]
 HeadAddress: TypeAlias = Annotated[str, PlainValidator(words.head_address), _schema("string")]
 Infra: TypeAlias = Annotated[

@@ -9,24 +9,27 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from hybrid.core.quantity import CountRange
+from hybrid.core.quantity import CountRange, GpuRequest
 from hybrid.settings.fields import (
     AutoPort,
     Count,
     Duration,
     Flag,
     Gpus,
+    GpusOrAuto,
     HeadAddress,
+    HostAddress,
     HostName,
     Infra,
-    LocalAddress,
     NodeLabels,
     OptionalPort,
     PortRange,
     PositiveCount,
     PositiveDuration,
     Price,
+    PythonPath,
     Size,
+    SshOptions,
     StoreSize,
     Text,
 )
@@ -99,21 +102,58 @@ class Host(Section):
     """A machine of your own."""
 
     name: HostName = Field(description="Unique; shown in `hybrid nodes`.")
-    address: LocalAddress = Field("local", description="Where it is; this machine for now.")
-    accelerators: Gpus | None = Field(None, description="Its GPUs, such as A100:8 or GPU:4.")
+    address: HostAddress = Field(
+        "local",
+        description="Where it is: what ssh takes, such as ops@10.0.0.7 or ssh://ops@10.0.0.7:2222. "
+        "`local`: a node of this machine.",
+    )
+    python: PythonPath | None = Field(
+        None, description="Its interpreter that has Ray, over SSH; onprem.python if absent."
+    )
+    accelerators: GpusOrAuto | None = Field(
+        None,
+        description="Its GPUs, such as A100:8 or GPU:4; over SSH also `auto`, which takes all that "
+        "its driver lists. None if absent.",
+    )
     cpus: PositiveCount | None = Field(None, description="Its CPUs; Ray counts them if absent.")
     memory_bytes: Size | None = Field(None, description="Memory for work; Ray's choice if absent.")
     labels: NodeLabels = Field(default_factory=dict, description="Ray labels of your own.")
 
     @property
-    def gpu_count(self) -> int:
-        """GPUs of the host."""
+    def is_local(self) -> bool:
+        """Whether it is a node of this machine."""
+        return self.address == "local"
+
+    @property
+    def gpus(self) -> GpuRequest | None:
+        """GPUs that the configuration names; `None` for none, and for those that are found."""
+        return None if self.accelerators == "auto" else self.accelerators
+
+    @property
+    def gpu_count(self) -> int | None:
+        """GPUs of the host; `None` when its driver is to say."""
+        if self.accelerators == "auto":
+            return None
         return self.accelerators.count if self.accelerators else 0
+
+
+class SshAccess(Section):
+    """How hosts are reached: the system's `ssh`, with your own ~/.ssh/config, keys and agent."""
+
+    options: SshOptions = Field((), description="As after `ssh -o`, such as ProxyJump=bastion.")
+    config: Text | None = Field(None, description="Read instead of ~/.ssh/config.")
+    connect_limit_s: PositiveDuration = Field(
+        10.0, description="After which a host that does not answer counts as away."
+    )
 
 
 class Onprem(Section):
     """The machines of your own: the fixed base, never terminated."""
 
+    python: PythonPath = Field(
+        "python3", description="Interpreter that has Ray, on hosts over SSH."
+    )
+    ssh: SshAccess = Field(default_factory=SshAccess, description="How hosts are reached.")
     hosts: tuple[Host, ...] = Field((), description="One entry for each machine.")
 
 

@@ -139,6 +139,11 @@ def gpus(value: object) -> GpuRequest:
     return quantity.gpu_request(words)
 
 
+def gpus_or_auto(value: object) -> GpuRequest | Literal["auto"]:
+    """Read the GPUs of a host; `auto` takes those that its driver lists."""
+    return "auto" if value == "auto" else gpus(value)
+
+
 def port_range(value: object) -> CountRange | None:
     """Read a range of ports; `None` for `auto`, which takes any free ones."""
     if isinstance(value, CountRange):

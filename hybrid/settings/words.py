@@ -27,6 +27,20 @@ INFRA = re.compile(r"[a-z][a-z0-9_-]{0,30}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,62}){0
 # Kubernetes' rule for labels, which Ray follows.
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _LABEL_KEY = re.compile(rf"(?:{_LABEL.pattern}(?:\.{_LABEL.pattern})*/)?{_LABEL.pattern}")
+# Nothing that a shell or ssh could take for more than an address.
+_SSH_ADDRESS = re.compile(
+    r"(?:ssh://(?:[\w.-]+@)?(?:[\w.-]+|\[[0-9A-Fa-f:.%\w]+\])(?::[0-9]{1,5})?"
+    r"|(?:[\w.-]+@)?[\w.:%-]+)",
+    re.ASCII,
+)
+_HAS_PORT = re.compile(r"(?:[\w.-]+@)?[\w.-]+:[0-9]{1,5}", re.ASCII)
+_SSH_OPTION = re.compile(r"([A-Za-z][A-Za-z0-9]*)=(\S.*)")
+_OUR_SSH_OPTIONS = frozenset(
+    (
+        *("batchmode", "controlmaster", "controlpath", "controlpersist", "requesttty"),
+        *("remotecommand", "forwardagent", "clearallforwardings", "connecttimeout"),
+    )
+)
 _OUR_LABELS = frozenset(
     (
         *("site", "provider", "region", "zone", "market", "instance-type", "accelerator"),
@@ -64,14 +78,45 @@ def host_name(value: object) -> str:
     return word
 
 
-def local_address(value: object) -> str:
-    """Read the address of the head or of a host: this machine, in this version."""
-    if value == "local":
-        return "local"
-    raise ValueError(
-        f"{shown(value)} is another machine, and this version runs the head and the hosts on this "
-        "one only (hosts over SSH come in a later version); write local"
-    )
+def host_address(value: object) -> str:
+    """Read where a host is: `local`, or what `ssh` takes."""
+    word = text(value, "an address", "local, or what ssh takes, for example ops@10.0.0.7")
+    if _HAS_PORT.fullmatch(word):
+        raise ValueError(f"{shown(word)} has a port; write ssh://{word}")
+    if not _SSH_ADDRESS.fullmatch(word) or word.startswith("-"):
+        raise ValueError(
+            f"{shown(word)} is not an address; write local, HOST, USER@HOST or ssh://USER@HOST:PORT"
+        )
+    return word
+
+
+def ssh_options(value: object) -> tuple[str, ...]:
+    """Read options as `ssh -o` takes them, except those that this program sets itself."""
+    options = [value] if isinstance(value, str) else value  # as in an environment variable
+    if not isinstance(options, list | tuple):
+        raise ValueError(f"{shown(value)} is not a list; write [ProxyJump=bastion]")  # noqa: TRY004
+    for option in options:
+        line = line_of_text(option)
+        match = _SSH_OPTION.fullmatch(line)
+        if match is None:
+            raise ValueError(
+                f"{shown(line)} is not an option of ssh; write NAME=VALUE, for example "
+                "ProxyJump=bastion"
+            )
+        if match[1].lower() in _OUR_SSH_OPTIONS:
+            raise ValueError(f"the option {match[1]} is set by this program; remove it")
+    return tuple(options)
+
+
+def python_path(value: object) -> str:
+    """Read the interpreter on a host: a name, an absolute path or one below `~/`."""
+    line = line_of_text(value)
+    is_path = line.startswith(("/", "~/"))
+    if line.startswith("-") or ("/" in line and not is_path):
+        raise ValueError(
+            f"{shown(line)} is not an interpreter; write for example python3.11 or ~/ray/bin/python"
+        )
+    return line
 
 
 def infra(value: object) -> str:

@@ -108,7 +108,17 @@ class Server:
         assert sshd is not None
         config = self.folder / "config"
         config.write_text(self._config())
-        command = ["setpriv", "--pdeathsig", "TERM", *self._inside, sshd, "-D", "-e", "-f", config]
+        command: list[str | Path] = [
+            "setpriv",
+            "--pdeathsig",
+            "TERM",
+            *self._inside,
+            sshd,
+            "-D",
+            "-e",
+            "-f",
+            config,
+        ]
         log = (self.folder / "log").open("ab")
         with log:
             self.process = subprocess.Popen(
