@@ -59,6 +59,7 @@ def _bring_up(
     state_dir = settings.state_path
     running = _running(state_dir)
     if running is None:
+        _check_clouds(settings)
         changes.check_takeover(state_dir, settings)
         _confirm_start(settings, is_yes=is_yes)
     elif not _is_to_be_replaced(running, settings, timeout_s, is_yes=is_yes):
@@ -88,6 +89,14 @@ def _bring_up(
             raise _without_controller(error, settings) from error
         raise
     _announce(record)
+
+
+def _check_clouds(settings: Settings) -> None:
+    """Refuse what the controller would refuse, before anything is shown, asked or written."""
+    from hybrid.settings.advice import unready_clouds
+
+    if problems := list(unready_clouds(settings)):
+        raise StopError(f"{settings.source}: {'; '.join(problems)}", ExitCode.USAGE)
 
 
 def _remember(settings: Settings) -> None:

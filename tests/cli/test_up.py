@@ -366,6 +366,22 @@ def test_up_refuses_a_broken_file_before_anything_else(
     assert not (home / "lab").exists()
 
 
+def test_up_refuses_clouds_whose_machines_cannot_join_before_anything_else(
+    start: Run, tmp_path: Path, home: Path
+) -> None:
+    (known,) = (tmp_path / "metadata").glob("*/entry_points.txt")
+    known.write_text(known.read_text() + "tide = providers.local:make\n")
+    path = tmp_path / "far.yaml"
+    path.write_text(CLOUD.replace("infra: local", "infra: tide"))
+
+    shown = start("up", str(path), "-y")
+
+    assert (shown.code, shown.out) == (2, "")
+    assert "machines of tide cannot join" in shown.err
+    assert "Starting" not in shown.err
+    assert not (home / "lab").exists()
+
+
 def test_up_refuses_a_name_that_is_not_the_files(start: Run, onprem: str) -> None:
     shown = start("--cluster", "prod", "up", onprem)
 
