@@ -215,6 +215,13 @@ def _farewell(runner: Runner, outcome: Outcome, base: LocalBase, ledger: Ledger)
     if outcome is Outcome.FENCED:
         _say("Error: another controller took over this cluster's ledger; this one has stopped")
         return EXIT_CONFLICT
+    if outcome is Outcome.LOST:
+        _say(
+            "Error: the ledger was deleted or replaced, so this controller has stopped. `hybrid "
+            "up` makes a new one from what the clouds list; rented instances end themselves when "
+            "their lease is over"
+        )
+        return EXIT_FAILED
     if outcome is Outcome.STOPPED:
         rented = len(ledger.live_instances())
         _say(

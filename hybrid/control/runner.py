@@ -10,7 +10,7 @@ from hybrid.control import log
 from hybrid.control.desk import Desk
 from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
-from hybrid.core.errors import FencedError, HybridError, LedgerError
+from hybrid.core.errors import FencedError, HybridError, LedgerError, LedgerLostError
 from hybrid.core.ports import Clock
 
 _log = log.get(__name__)
@@ -21,6 +21,9 @@ _STARTING_TICK_S = 0.25
 # Many waits that end one after the other must not make the loop tick without a pause.
 _LEAST_SHARE = 0.1
 
+# Time to put a ledger back that was moved away by mistake.
+_LOST_S = 20.0
+
 
 class Outcome(Enum):
     """Why the loop ended."""
@@ -28,6 +31,7 @@ class Outcome(Enum):
     CLOSED = "closed"
     STOPPED = "stopped"
     FENCED = "fenced"
+    LOST = "lost"
 
 
 @dataclass
@@ -48,6 +52,7 @@ class Runner:
     is_stop_asked: bool = field(default=False)
     is_fresh: bool = True
     before_tick: Callable[[], None] = field(default=lambda: None)
+    _lost_since_s: float | None = None
 
     def stop(self) -> None:
         """Ask for the end; safe to call from a signal handler.
@@ -65,8 +70,8 @@ class Runner:
                 return Outcome.STOPPED
             self.before_tick()
             started_s = self.clock.monotonic_s()
-            if self._tick() is Outcome.FENCED:
-                return Outcome.FENCED
+            if (outcome := self._tick()) is not None:
+                return outcome
             spent_s = self.clock.monotonic_s() - started_s
             if not self.loop.is_done:
                 self.mailbox.wait(max(0.0, self._rhythm_s() - spent_s))
@@ -95,9 +100,13 @@ class Runner:
             self.mailbox.serve()
             self.loop.tick()
             self.desk.publish()
+            self._lost_since_s = None
         except FencedError as error:
             _log.error("fenced", reason=str(error))
             return Outcome.FENCED
+        except LedgerLostError as error:
+            self._fail("ledger_lost", str(error))
+            return Outcome.LOST if self._is_lost_for_good() else None
         except LedgerError as error:
             self._fail("ledger_failed", str(error))
         except HybridError as error:
@@ -106,6 +115,17 @@ class Runner:
             reason = f"a bug: {type(error).__name__}: {error}; see the controller's log"
             self._fail("tick_failed", reason, error=error)
         return None
+
+    def _is_lost_for_good(self) -> bool:
+        """Return whether the ledger is gone for so long that nobody puts it back.
+
+        Without it nothing can be promised, not even that we are alone: another controller makes
+        a new one, from what the clouds list.
+        """
+        now_s = self.clock.monotonic_s()
+        if self._lost_since_s is None:
+            self._lost_since_s = now_s
+        return now_s - self._lost_since_s >= _LOST_S
 
     def _fail(self, event: str, reason: str, *, error: Exception | None = None) -> None:
         """Note a failed tick; the next one starts from what is true then.

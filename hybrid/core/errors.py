@@ -24,6 +24,10 @@ class LedgerError(HybridError):
     """The ledger could not be read or written; nothing may be launched."""
 
 
+class LedgerLostError(LedgerError):
+    """The ledger was deleted or replaced: no later controller would find what is written here."""
+
+
 class FencedError(LedgerError):
     """Another controller holds a newer epoch; this process must stop acting at once."""
 

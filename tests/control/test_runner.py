@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.control.mailbox import Mailbox
 from hybrid.control.runner import Outcome, Runner
-from hybrid.core.errors import FencedError
+from hybrid.core.errors import FencedError, LedgerLostError
 from hybrid.core.views import StatusView
 from tests.world.trace import Point
 from tests.world.world import World
@@ -140,3 +140,27 @@ def test_a_controller_that_is_fenced_off_ends(
     mailbox = Pauses(world, 0.0, 20.0)
 
     assert Runner(world.loop, world.desk, mailbox, world.clock).run() is Outcome.FENCED
+
+
+@pytest.mark.parametrize(("back_after_s", "outcome"), [(10.0, "stopped"), (None, "lost")])
+def test_a_controller_whose_ledger_is_gone_for_good_makes_way_for_the_next(
+    tmp_path: Path, back_after_s: float | None, outcome: str
+) -> None:
+    world = World(tmp_path)
+    run(world, lasts_s=5.0)
+    began_s = world.clock.monotonic_s()
+
+    def gone(point: Point) -> None:
+        gone_s = world.clock.monotonic_s() - began_s
+        is_back = back_after_s is not None and gone_s >= back_after_s
+        if point.call == "check_epoch" and not point.is_after and not is_back:
+            raise LedgerLostError("the ledger was deleted")
+
+    world.tracer.hook = gone
+    pauses = Pauses(world, 0.0, 60.0)
+    runner = Runner(world.loop, world.desk, pauses, world.clock)
+    pauses.runner = runner
+
+    assert runner.run().value == outcome
+    lasted_s = world.clock.monotonic_s() - began_s
+    assert lasted_s == pytest.approx(60.0 if back_after_s else 20.0, abs=2.0)

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from hybrid.adapters.clock import SystemClock
 from hybrid.adapters.ledger.errors import translated
 from hybrid.adapters.ledger.schema import leader
-from hybrid.core.errors import ConfigError, FencedError, LedgerError
+from hybrid.core.errors import ConfigError, FencedError, LedgerError, LedgerLostError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -124,9 +124,9 @@ class Store:
         if self._path is None or self._file_id is None:
             return
         if _file_id(self._path) != self._file_id:
-            raise LedgerError(
+            raise LedgerLostError(
                 f"cannot {what}: ledger {self.where} was deleted or replaced while it was in use; "
-                "put the same file back, or restart the controller"
+                "put the same file back at once, or let `hybrid up` make a new one"
             )
 
     def close(self) -> None:

@@ -269,7 +269,7 @@ def test_a_ledger_replaced_by_another_takes_no_more_promises(
     open_ledger(sqlite_url(tmp_path / "other.db")).close()
     (tmp_path / "other.db").replace(sqlite_path)
 
-    with pytest.raises(LedgerError, match="put the same file back, or restart"):
+    with pytest.raises(LedgerError, match="put the same file back at once"):
         ledger.append(make_event())
 
     ledger.close()
