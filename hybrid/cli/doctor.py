@@ -26,20 +26,28 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print JSON. See docs/json.md.")] = False,
     _cluster: Cluster = "",
 ) -> None:
-    """Check this machine and the cluster; say what to repair."""
+    """Check this machine, the hosts over SSH and the cluster; say what to repair."""
+    from hybrid.cli import doctor_hosts
     from hybrid.cli.doctor_checks import all_checks
 
     checks = all_checks(file, chosen(context))
-    failed_count = sum(check.state == "fail" for check in checks)
+    hosts = doctor_hosts.surveys(file)
+    failed_count, warning_count = (
+        sum(check.state == state for check in checks) + doctor_hosts.count(hosts, state)
+        for state in ("fail", "warn")
+    )
     if json:
-        answer = {"is_ok": failed_count == 0, "checks": [asdict(check) for check in checks]}
+        answer = {
+            "is_ok": failed_count == 0,
+            "checks": [asdict(check) for check in checks],
+            "hosts": doctor_hosts.as_json(hosts),
+        }
         output.lines([json_text.dumps(answer, ensure_ascii=False)])
     else:
         columns = ("CHECK", "RESULT", Column("FOUND", is_long=True), Column("REMEDY", is_long=True))
         rows = ((check.name, check.state, check.found, check.remedy) for check in checks)
-        output.show(table(columns, rows))
-        verdict = _verdict(failed_count, sum(check.state == "warn" for check in checks))
-        output.show(text(verdict, "bold"))
+        output.show(table(columns, rows), *doctor_hosts.page(hosts))
+        output.show(text(_verdict(failed_count, warning_count), "bold"))
     if failed_count:
         raise typer.Exit(ExitCode.FAILED)
 

@@ -228,7 +228,11 @@ def _node_count(settings: Settings) -> int:
     pools = settings.clouds.pools if settings.clouds else ()
     local = sum(pool.max_nodes or 0 for pool in pools if pool.provider == "local")
     cap = settings.caps.node_count
-    return 1 + len(settings.onprem.hosts) + (local if cap is None else min(local, cap))
+    return (
+        1
+        + sum(h.is_local for h in settings.onprem.hosts)
+        + (local if cap is None else min(local, cap))
+    )
 
 
 def _shared_memory(settings: Settings) -> Check:

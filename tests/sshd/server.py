@@ -21,6 +21,7 @@ from hybrid.adapters.ssh_fleet import Destination, SshSettings
 from tests.sshd.need import which
 
 _WAIT_S = 20.0
+_PORT = 22
 
 
 class Keys:
@@ -90,7 +91,8 @@ class Server:
         """Put the server's key on record."""
         kind, key, *_ = self.host_key.with_suffix(".pub").read_text().split()
         with self._keys.known_hosts.open("a") as file:
-            file.write(f"[{self.ip}]:{self.port} {kind} {key}\n")
+            where = self.ip if self.port == _PORT else f"[{self.ip}]:{self.port}"
+            file.write(f"{where} {kind} {key}\n")
 
     def new_host_key(self) -> None:
         """Give it another key, as a new system has."""

@@ -1,0 +1,144 @@
+"""Machines of our own, as far as SSH and Ray can tell: network namespaces on a bridge.
+
+10.232.SLOT.0/24, where a slot belongs to one process for as long as it lives. What a process that
+died left of its slot goes when the slot is taken again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.sshd.server import Keys, Server
+
+_MARK = "hybs"
+_FIRST, _LAST = 1, 250
+_SSH_PORT = 22
+_HOSTNAME = 'hostname "$1"; shift; exec "$@"'
+
+
+class Network:
+    """One slot, taken; `close` removes everything of it."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self.slot, self._lock = _take_slot()
+        self.bridge = f"{_MARK}{self.slot}"
+        self.address = f"10.232.{self.slot}.1"
+        self.machines: list[Machine] = []
+        self._clean()
+        _ip("link", "add", self.bridge, "type", "bridge")
+        _ip("addr", "add", f"{self.address}/24", "dev", self.bridge)
+        _ip("link", "set", self.bridge, "up")
+
+    def machine(self, hostname: str = "", *, path: str = "") -> Machine:
+        """Return another machine with a running SSH server whose key is on record."""
+        number = 10 + len(self.machines)
+        made = Machine(self, number, hostname or f"m{number}", self._keys, path)
+        self.machines.append(made)
+        made.start()
+        made.know()
+        return made
+
+    def close(self) -> None:
+        for machine in self.machines:
+            machine.power_off()
+            machine.close()
+        self._clean()
+        self._lock.close()
+
+    def _clean(self) -> None:
+        for space in _spaces():
+            if space.startswith(f"{self.bridge}-"):
+                for pid in _pids_in(space):
+                    _kill(pid)
+                _ip("netns", "del", space)
+        names = [name for _, name in socket.if_nameindex()]
+        for name in names:
+            if name == self.bridge or name.startswith(f"{self.bridge}v"):
+                with contextlib.suppress(subprocess.CalledProcessError):
+                    _ip("link", "del", name)
+
+
+class Machine(Server):
+    """A server in a network namespace, with an address and a host name of its own."""
+
+    def __init__(self, network: Network, number: int, hostname: str, keys: Keys, path: str) -> None:
+        self.space = f"{network.bridge}-{number}"
+        self._cable = f"{network.bridge}v{number}"
+        ip = f"10.232.{network.slot}.{number}"
+        _ip("netns", "add", self.space)
+        _ip("link", "add", self._cable, "type", "veth", "peer", "name", "eth0", "netns", self.space)
+        _ip("link", "set", self._cable, "master", network.bridge, "up")
+        _ip("-n", self.space, "addr", "add", f"{ip}/24", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            _ip("-n", self.space, "link", "set", device, "up")
+        _ip("-n", self.space, "route", "add", "default", "via", network.address)
+        space = ("ip", "netns", "exec", self.space, "unshare", "--uts")
+        inside = (*space, "sh", "-c", _HOSTNAME, "sh", hostname)
+        super().__init__(keys, ip=ip, port=_SSH_PORT, inside=inside, path=path)
+
+    def pids(self) -> list[int]:
+        """Return its processes."""
+        return _pids_in(self.space)
+
+    def power_off(self) -> None:
+        """End all of its processes, as a power cut does."""
+        self.stop()
+        end_s = time.monotonic() + 10
+        while (pids := self.pids()) and time.monotonic() < end_s:
+            for pid in pids:
+                _kill(pid)
+            time.sleep(0.02)
+
+    def cut(self) -> None:
+        """Take it off the network; it does not notice by itself."""
+        _ip("link", "set", self._cable, "down")
+
+    def heal(self) -> None:
+        """Put it back."""
+        _ip("link", "set", self._cable, "up")
+
+
+def _pids_in(space: str) -> list[int]:
+    done = subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True)
+    return [int(word) for word in done.stdout.split()]
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _spaces() -> list[str]:
+    folder = Path("/run/netns")
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def _take_slot() -> tuple[int, socket.socket]:
+    """Return a slot that no other process has, and what holds it: it leaves no file."""
+    for slot in _slots():
+        lock = socket.socket(socket.AF_UNIX)
+        try:
+            lock.bind(f"\0hybrid-sshd-{slot}")
+        except OSError:
+            lock.close()
+            continue
+        return slot, lock
+    raise RuntimeError("all networks of SSH servers are taken")
+
+
+def _slots() -> Iterator[int]:
+    count = _LAST - _FIRST + 1
+    start = os.getpid() % count
+    yield from (_FIRST + (start + number) % count for number in range(count))
