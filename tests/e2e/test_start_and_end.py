@@ -147,7 +147,7 @@ def test_after_a_controller_killed_in_the_middle_of_down_up_reopens_and_down_clo
     command = start_down(cluster)
     cluster.kill_controller()
     command.wait()
-    cluster.down()
+    cluster.down("--drain", "0s")  # without it, the time that was given goes on
 
     assert cluster.jobs()[job.id].state is JobState.CANCELLED
     assert len(cluster.records()) == len(cluster.rows())
@@ -252,7 +252,7 @@ def test_down_with_a_drain_waits_for_running_work(cluster: Deployment) -> None:
     cluster.assert_nothing_left()
 
 
-def test_a_second_down_without_a_drain_ends_running_jobs_and_rented_nodes(
+def test_a_second_down_that_gives_no_time_ends_running_jobs_and_rented_nodes(
     cluster: Deployment,
 ) -> None:
     job = cluster.submit("site=cloud", name="endless")
@@ -260,7 +260,7 @@ def test_a_second_down_without_a_drain_ends_running_jobs_and_rented_nodes(
     (row,) = cluster.live_rows()
     command = start_down(cluster)
 
-    cluster.down()
+    cluster.down("--drain", "0s")
     done = command.wait()
 
     assert done.code == 0, done.text
