@@ -303,8 +303,9 @@ class Loop:
 
     def _close(self) -> None:
         self.plan = Plan(summary="The cluster is going down.")
-        self.phase = "the ledger cannot be written"
         is_taken = self._try(self._step_down)
+        if not is_taken:
+            self.phase = "the ledger cannot be written"
         self._finish()
         if is_taken and not self.phase:
             self.phase = "ending the on-prem nodes and the head"

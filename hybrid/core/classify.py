@@ -62,7 +62,9 @@ def classify(
     """
     cloud = sight.cloud
     if cloud is not None and cloud.state is CloudState.GONE:
-        return Fact.GONE, cloud.problem or "the cloud says it is gone"
+        # Of a node that was drained, that Ray ended on it is no problem any more.
+        is_drained = instance.state is _S.TERMINATING and instance.drain_reason is not None
+        return Fact.GONE, ("" if is_drained else cloud.problem) or "the cloud says it is gone"
     if cloud is not None and instance.state in (_S.REQUESTED, _S.LOST):
         return Fact.FOUND_IN_CLOUD, ""
     if instance.state is _S.REQUESTED and _is_alive(sight):

@@ -10,7 +10,15 @@ import pytest
 
 from hybrid.core.classify import Patience, Sight, classify, count_miss, is_absence_believable
 from hybrid.core.lifecycle import ENDED, TRANSITIONS, Deadlines, Fact, advance
-from hybrid.core.models import CloudInstance, CloudState, Instance, InstanceState, Node, NodeStatus
+from hybrid.core.models import (
+    CloudInstance,
+    CloudState,
+    Instance,
+    InstanceState,
+    Node,
+    NodeStatus,
+    Reason,
+)
 from tests.core.make import NOW_S, make_cloud, make_instance, make_node
 
 S, F, C = InstanceState, Fact, CloudState
@@ -150,6 +158,17 @@ def test_the_clouds_own_words_for_an_end_are_kept(cloud: CloudInstance, words: s
     found = classify(make_instance(), seen(cloud), now_s=NOW_S, patience=PATIENCE)
 
     assert found == (F.GONE, words)
+
+
+def test_that_ray_ended_is_no_trouble_of_a_node_that_was_drained() -> None:
+    drained = make_instance(
+        state=S.TERMINATING, drain_reason=Reason(code="idle", message="idle for 6 s")
+    )
+    gone = make_cloud(C.GONE, problem="Ray ended by itself: raylet ended with exit code 0")
+
+    found = classify(drained, seen(gone), now_s=NOW_S, patience=PATIENCE)
+
+    assert found == (F.GONE, "the cloud says it is gone")
 
 
 # --- missing is not dead (reliability 7) ----------------------------------------------------
