@@ -70,9 +70,7 @@ def powered_off() -> Iterator[Story]:
         story.first = story.wait_for_work(without={})
         for row in story.first.values():
             cluster.body_of(row).cut_power()
-        began_s = time.monotonic()
         story.second = story.wait_for_work(without=story.first)
-        print(f"replaced in {time.monotonic() - began_s:.1f} s")
         yield story
 
 
@@ -85,11 +83,8 @@ def cut_off(powered_off: Story) -> Story:
     short.cut_network()
     time.sleep(SHORT_CUT_S)
     short.heal_network()
-    began_s = time.monotonic()
     cluster.wait_until(lambda: story.ended(story.second["aws"]).is_ended, "the end of the lost one")
-    print(f"given up after {SHORT_CUT_S + time.monotonic() - began_s:.1f} s")
     story.third = story.wait_for_work(without={"aws": story.second["aws"]})
-    print(f"replaced after {SHORT_CUT_S + time.monotonic() - began_s:.1f} s")
     cluster.open_gate()
     story.result = story.job.wait().value
     cluster.wait_until_home()
