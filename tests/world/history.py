@@ -146,6 +146,53 @@ def replay(story: Story, cut: Cut) -> None:
         check_end(story, world)
 
 
+@dataclass(frozen=True)
+class TwoCuts:
+    """A crash, and a second one of the controller that took over.
+
+    Attributes:
+        second: Points that the second controller passes before it dies, its start included.
+    """
+
+    first: Cut
+    second: int
+    pause_s: float
+
+    def __str__(self) -> str:
+        return f"{self.first}; another one {self.second} points later, {self.pause_s:.0f} s without"
+
+
+def replay_two(story: Story, cuts: TwoCuts) -> bool:
+    """Play a story with two crashes; return whether the second controller lived to its own.
+
+    The second one may die while it starts, while it recovers, or at work.
+    """
+    with fast_folder() as folder:
+        world = story.make(folder)
+        world.tracer.at(cuts.first.point.number, _crash)
+        try:
+            story.play(world)
+        except Crash:
+            world.ray.submit(story.late_count, GPU, 60.0 + cuts.first.pause_s)
+            world.sleep(cuts.first.pause_s)
+        world.tracer.at(world.tracer.count + cuts.second, _crash)
+        has_crashed_again = False
+        try:
+            world.boot()
+            resume(story, world)
+        except Crash:
+            has_crashed_again = True
+            world.sleep(cuts.pause_s)
+            world.boot()
+            resume(story, world)
+        check_end(story, world)
+        return has_crashed_again
+
+
+def _crash() -> None:
+    raise Crash
+
+
 def fault_of(point: Point) -> Exception:
     """Return the error that such a call raises when its answer does not come."""
     if point.who == "ledger":
