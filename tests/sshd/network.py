@@ -88,6 +88,10 @@ class Machine(Server):
         """Return its processes."""
         return _pids_in(self.space)
 
+    def inside(self, *command: str) -> None:
+        """Run a command in its network."""
+        _ip("netns", "exec", self.space, *command)
+
     def power_off(self) -> None:
         """End all of its processes, as a power cut does."""
         self.stop()

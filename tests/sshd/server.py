@@ -70,7 +70,7 @@ class Server:
             folder.mkdir(mode=0o700)
         self.ip, self.port = ip, port or _free_port()
         self._keys = keys
-        self._inside = inside
+        self._shell = inside
         self._path = path or os.environ["PATH"]
         self.host_key = make_key(self.folder / "host_key")
         self.process: subprocess.Popen[bytes] | None = None
@@ -114,7 +114,7 @@ class Server:
             "setpriv",
             "--pdeathsig",
             "TERM",
-            *self._inside,
+            *self._shell,
             sshd,
             "-D",
             "-e",

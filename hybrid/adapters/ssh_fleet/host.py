@@ -15,12 +15,11 @@ from hybrid.adapters.ssh_fleet.parcel import parcel
 from hybrid.adapters.ssh_fleet.probing import Look, probe
 from hybrid.adapters.ssh_fleet.records import Record, Records
 from hybrid.adapters.ssh_fleet.refusals import HostUnfitError, RemoteFailedError
-from hybrid.adapters.ssh_fleet.transport import Answer, Destination, Program, Ssh
+from hybrid.adapters.ssh_fleet.transport import Answer, Destination, Ssh, own_program
 from hybrid.core.bootstrap import NodePlan
 from hybrid.core.models import Model
 from hybrid.core.ports import Clock
 
-_NODE = Program("node")
 _LOOK_S, _PROBE_S, _JOIN_S, _LEAVE_S = 25.0, 45.0, 90.0, 60.0
 _WORKING = ("booting", "joining", "starting", "running")
 
@@ -171,7 +170,7 @@ def _ask(
     limit_s: float,
 ) -> NodeState:
     arguments = {"verb": verb, "cluster_id": site.cluster_id, "name": name, **more}
-    answer = site.ssh.run(to, _NODE, arguments, step=step, limit_s=limit_s)
+    answer = site.ssh.run(to, own_program("node"), arguments, step=step, limit_s=limit_s)
     try:
         return NodeState.model_validate(answer)
     except ValidationError as err:

@@ -12,10 +12,9 @@ from pydantic import ValidationError
 
 from hybrid.adapters.ssh_fleet.facts import Facts
 from hybrid.adapters.ssh_fleet.refusals import RemoteFailedError
-from hybrid.adapters.ssh_fleet.transport import Answer, Destination, Program, Ssh
+from hybrid.adapters.ssh_fleet.transport import Answer, Destination, Ssh, own_program
 from hybrid.core.ports import Clock
 
-_PROBE = Program("probe")
 _DIAL_S = 3.0
 _ANY_PORT = (0, 0)
 NODE_PORTS = (20_000, 29_999)
@@ -55,7 +54,12 @@ def probe(ssh: Ssh, to: Destination, look: Look, *, limit_s: float, clock: Clock
         "listen": {name: list(ports) for name, ports in look.listen.items()},
     }
     answer = ssh.run(
-        to, _PROBE, arguments, step="the look at it", limit_s=limit_s, on_note=dialler.note
+        to,
+        own_program("probe"),
+        arguments,
+        step="the look at it",
+        limit_s=limit_s,
+        on_note=dialler.note,
     )
     more = {"clock_ahead_s": dialler.clock_ahead_s, "unreached": dialler.unreached()}
     try:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -78,15 +78,17 @@ class Destination:
 
 @dataclass(frozen=True)
 class Program:
-    """A program for a host: a module of `on_host`, standard library only."""
+    """A program for a host: standard library only, with a function `main`."""
 
     name: str
+    source: str
 
-    @cached_property
-    def source(self) -> str:
-        """Its text."""
-        place = files("hybrid.adapters.ssh_fleet") / "on_host" / f"{self.name}.py"
-        return place.read_text(encoding="utf-8")
+
+@lru_cache
+def own_program(name: str) -> Program:
+    """Return a program of `on_host`."""
+    place = files("hybrid.adapters.ssh_fleet") / "on_host" / f"{name}.py"
+    return Program(name, place.read_text(encoding="utf-8"))
 
 
 class Ssh:

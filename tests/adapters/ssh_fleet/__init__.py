@@ -1,0 +1,1 @@
+"""Hosts over SSH: real OpenSSH, real node program, fake Ray."""

@@ -1,0 +1,77 @@
+"""What ssh says, and what that asks of a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from hybrid.adapters.ssh_fleet import refusals
+from hybrid.adapters.ssh_fleet.refusals import (
+    AuthRefusedError,
+    HostKeyChangedError,
+    HostKeyUnknownError,
+    HostNotFoundError,
+    HostUnreachableError,
+    NoPythonError,
+    RemoteFailedError,
+    SshError,
+    of_ssh,
+)
+from hybrid.core.errors import FleetError
+
+CHANGED = """\
+@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!
+Offending ED25519 key in /h/.ssh/known hosts:17
+Host key verification failed.
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "wanted"),
+    [
+        (255, CHANGED, HostKeyChangedError),
+        (255, "No ED25519 host key is known for x and you ...", HostKeyUnknownError),
+        (255, "Host key verification failed.", HostKeyUnknownError),
+        (255, "ops@x: Permission denied (publickey).", AuthRefusedError),
+        (255, "Received disconnect: Too many authentication failures", AuthRefusedError),
+        (255, "ssh: Could not resolve hostname x: Name or service not known", HostNotFoundError),
+        (255, "ssh: connect to host x port 22: Connection timed out", HostUnreachableError),
+        (255, "ssh: connect to host x port 22: Connection refused", HostUnreachableError),
+        (255, "ssh: connect to host x port 22: No route to host", HostUnreachableError),
+        (255, "kex_exchange_identification: read: Connection reset", HostUnreachableError),
+        (255, "Connection timed out during banner exchange", HostUnreachableError),
+        (255, "Timeout, server x not responding.", HostUnreachableError),
+        (255, "", HostUnreachableError),
+        (255, "Bad configuration option: nonsense", RemoteFailedError),
+        (127, "bash: line 1: /p: No such file or directory", NoPythonError),
+        (126, "bash: line 1: /p: Permission denied", NoPythonError),
+        (1, "Traceback ...\nValueError: no", RemoteFailedError),
+        (-9, "", RemoteFailedError),
+    ],
+)
+def test_the_words_of_ssh_become_one_class_for_each_next_step(
+    code: int, said: str, wanted: type[SshError]
+) -> None:
+    error = of_ssh("x", "/p", code, said)
+
+    assert type(error) is wanted
+    assert isinstance(error, FleetError)
+    assert error.found
+    assert error.remedy
+    assert "\n" not in str(error)
+
+
+def test_only_what_passes_by_itself_is_tried_again_by_itself() -> None:
+    away = [name for name, kind in vars(refusals).items() if getattr(kind, "is_away", False)]
+
+    assert away == ["HostUnreachableError", "StepTimeoutError"]
+
+
+def test_a_changed_key_is_told_with_its_place_and_a_warning() -> None:
+    error = of_ssh("x", "/p", 255, CHANGED)
+
+    assert "/h/.ssh/known hosts line 17" in error.found
+    assert "sed -i 17d '/h/.ssh/known hosts'" in error.remedy
+    assert "somebody may stand in between" in error.remedy
