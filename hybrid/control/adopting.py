@@ -55,7 +55,8 @@ class Adopter:
     def _adopt(self, cloud: CloudInstance, offer: Offer | None) -> None:
         if offer is None:
             return  # rented as something that is not offered any more: an orphan
-        intent = self.launcher.intent(cloud.instance_id, offer, _REASON)
+        now_s = self.launcher.clock.now_s()
+        intent = self.launcher.intent(cloud.instance_id, offer, _REASON, now_s=now_s)
         intent = intent.model_copy(
             update={"created_at_s": cloud.launched_at_s, "lease_until_s": cloud.expires_at_s}
         )

@@ -119,9 +119,11 @@ class Launcher:
             return []
         names = [self.new_id() for _ in order]
         gang = tuple(names) if len(names) > 1 else ()
+        # One moment for all: the machines of a gang differ in nothing but their ids.
+        now_s = self.clock.now_s()
         written: list[Instance] = []
         for name, launch in zip(names, order, strict=True):
-            instance = self.intent(name, offer, launch.reason, gang)
+            instance = self.intent(name, offer, launch.reason, now_s=now_s, gang=gang)
             try:
                 # Before the call: a crash here leaves a trace, not a leak.
                 self.book.add(instance, caps=self.params.caps, exit_s=self.params.policy.exit_s)
@@ -144,10 +146,15 @@ class Launcher:
             self.book.record("launch_capped", offer.offer_id, str(error), **facts)
 
     def intent(
-        self, instance_id: str, offer: Offer, reason: Reason, gang: tuple[str, ...] = ()
+        self,
+        instance_id: str,
+        offer: Offer,
+        reason: Reason,
+        *,
+        now_s: float,
+        gang: tuple[str, ...] = (),
     ) -> Instance:
         """Return the row of a launch before it is written."""
-        now_s = self.clock.now_s()
         spec = LaunchSpec(
             cluster_id=self.facts.cluster_id,
             instance_id=instance_id,

@@ -7,6 +7,7 @@ from pathlib import Path
 from hybrid.core.errors import CapacityError, TransientError
 from hybrid.core.models import Caps, InstanceState, Reason
 from hybrid.core.policy.plan import Launch, Plan
+from tests.world.clock import VirtualClock
 from tests.world.world import World, make_offer, make_params, two_clouds
 
 WHOLE_NODE = {"GPU": 4.0}
@@ -36,6 +37,27 @@ def test_a_gang_is_rented_in_one_call_and_runs(fast_path: Path) -> None:
     gang = world.rows()[0].spec.gang
     assert sorted(gang) == sorted(row.instance_id for row in world.rows())
     assert {row.spec.gang for row in world.rows()} == {gang}
+
+
+class TickingClock(VirtualClock):
+    """A clock of which no two readings are the same, as of any real one."""
+
+    def now_s(self) -> float:
+        self.advance(1e-6)
+        return super().now_s()
+
+
+def test_the_machines_of_a_gang_are_asked_for_alike_but_for_their_ids(fast_path: Path) -> None:
+    """One call of a cloud says it once for all of them."""
+    world = World(fast_path, offers=[make_offer(max_gang=4)], clock=TickingClock())
+    world.ray.submit_gang("pg-1", 3, WHOLE_NODE, 200.0)
+
+    world.run(60, until=lambda: bool(world.machines()))
+
+    specs = [row.spec for row in world.rows()]
+    own = {"instance_id": "", "tags": {}}
+    assert len(specs) == 3
+    assert len({spec.model_copy(update=own).model_dump_json() for spec in specs}) == 1
 
 
 def test_a_cloud_with_too_few_rents_none_and_the_next_offer_takes_all(fast_path: Path) -> None:
