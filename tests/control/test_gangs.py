@@ -42,9 +42,9 @@ def test_a_gang_is_rented_in_one_call_and_runs(fast_path: Path) -> None:
 class TickingClock(VirtualClock):
     """A clock of which no two readings are the same, as of any real one."""
 
-    def now_s(self) -> float:
+    def monotonic_s(self) -> float:
         self.advance(1e-6)
-        return super().now_s()
+        return super().monotonic_s()
 
 
 def test_the_machines_of_a_gang_are_asked_for_alike_but_for_their_ids(fast_path: Path) -> None:
