@@ -114,9 +114,8 @@ class Base:
 
     def stop(self, *, check: Callable[[], None]) -> list[str]:
         """End hosts, then the head; return what could not be ended, in words."""
-        check()
         names = self.fleet.hosts()
-        answers = dict(self.together([partial(self._leave, name) for name in names]))
+        answers = dict(self.together([partial(self._leave, name, check) for name in names]))
         left = [answers[place] for place in range(len(names)) if answers[place]]
         check()
         try:
@@ -125,7 +124,8 @@ class Base:
             left.append(f"head: {error}")
         return left
 
-    def _leave(self, name: str) -> str:
+    def _leave(self, name: str, check: Callable[[], None]) -> str:
+        check()
         try:
             self.fleet.leave(name)
         except FleetError as error:

@@ -19,6 +19,7 @@ from hybrid.core.models import (
     InstanceState,
     Node,
     NodeStatus,
+    Reason,
 )
 from hybrid.core.policy.plan import Source
 from hybrid.core.ports import Clock, Cluster
@@ -151,6 +152,8 @@ class Reconciler:
             changes: dict[str, object] = {}
             if fact is Fact.NODE_JOINED and sight.node is not None:
                 changes["node_id"] = sight.node.node_id
+            elif fact is Fact.DRAIN_STARTED:
+                changes = _interrupted(now_s + self.params.policy.drain_s)
             before = current
             current = self.book.apply(before, fact, problem=problem, **changes)
             applied.append(Change(before, current, fact))
@@ -164,6 +167,17 @@ class Reconciler:
             return []
         gone = self.book.apply(instance, Fact.GONE, problem="the cloud says it is gone")
         return [Change(instance, gone, Fact.GONE)]
+
+
+def _interrupted(deadline_at_s: float) -> dict[str, object]:
+    """Return what is noted of a drain that came from the node itself, or from somebody's hand.
+
+    When it is taken back is known to the node only. Ours is the usual deadline: sooner or later
+    the machine ends by itself, and never do we end its work early.
+    """
+    words = "its cloud takes it back, or somebody drained it by hand"
+    reason = Reason(code="interrupted", message=words)
+    return {"drain_kind": "busy", "drain_reason": reason, "deadline_at_s": deadline_at_s}
 
 
 def _differences(before: Instance, after: Instance) -> dict[str, object]:

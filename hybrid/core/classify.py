@@ -143,6 +143,8 @@ def _from_node(instance: Instance, sight: Sight, patience: Patience) -> tuple[Fa
         if problem or is_dead:
             return Fact.NODE_FAILED, problem or "its node joined Ray and died at once"
         return None
+    if instance.state is _S.RUNNING and sight.node and sight.node.status is Status.DRAINING:
+        return Fact.DRAIN_STARTED, "it drains, though nobody here asked for it"
     # A node that Ray sees alive is at work, whatever the cloud says of its trouble.
     if instance.state not in _NODE_STATES or not sight.is_ray_up or is_alive:
         return None

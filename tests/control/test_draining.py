@@ -362,3 +362,34 @@ def test_start_drain_makes_a_drain_shorter_and_never_longer(fast_path: Path) -> 
     )
     assert world.row().deadline_at_s == now_s + 1
     assert world.kinds()[-1] == "drain_shortened"
+
+
+def test_a_node_that_drains_unasked_is_taken_back_and_replaced(fast_path: Path) -> None:
+    """A spot notice: the node asked Ray itself, and its cloud ends the machine a while later."""
+    world = make_world(fast_path, lasts_s=500.0)
+    node = node_of(world)
+    row = world.row()
+
+    node.is_draining = True
+    world.step()
+
+    [leaving] = [r for r in world.rows() if r.instance_id == row.instance_id]
+    assert leaving.state is S.DRAINING
+    assert leaving.drain_reason is not None
+    assert leaving.drain_reason.code == "interrupted"
+    assert world.ray.drains == [], "its own deadline must not be replaced by ours"
+    world.run(60)
+    world.may_kill_busy = True
+    world.cloud.kill(world.machines()[0], "spot interruption")
+    world.run(100)
+    assert [r.state for r in world.rows()] == [S.TERMINATED, S.RUNNING]
+
+
+def test_a_node_that_drains_unasked_is_not_ended_early(fast_path: Path) -> None:
+    world = make_world(fast_path, lasts_s=80.0, drain_s=100.0)
+    node_of(world).is_draining = True
+
+    world.run(300, until=world.is_quiet)
+
+    assert world.ray.killed_busy == []
+    assert all(task.deaths == 0 for task in world.ray.tasks)

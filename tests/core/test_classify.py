@@ -103,6 +103,8 @@ CASES = {
     # Running.
     "running-well": (S.RUNNING, seen(make_cloud(), UP), None),
     "running-idle": (S.RUNNING, seen(make_cloud(), IDLE), None),
+    "running-and-draining-unasked": (S.RUNNING, seen(make_cloud(), LEAVING), F.DRAIN_STARTED),
+    "draining-as-asked": (S.DRAINING, seen(make_cloud(), LEAVING), None),
     "running-nothing-seen": (S.RUNNING, SILENT, None),
     "running-ray-down": (S.RUNNING, seen(make_cloud(), is_ray_up=False), None),
     "running-ray-down-with-a-problem": (
@@ -195,6 +197,8 @@ def test_an_instance_is_lost_only_after_enough_lists_time_and_no_sign_of_life(
 
     found = classify(instance, sight, now_s=NOW_S, patience=PATIENCE)
 
+    if state is S.RUNNING and sight.node == LEAVING:
+        expected = Fact.DRAIN_STARTED
     joined = state is S.BOOTING and sight.node is not None
     assert (found[0] if found else None) is (F.NODE_JOINED if joined else expected)
 
@@ -456,7 +460,8 @@ def test_a_node_that_ray_sees_alive_keeps_its_instance() -> None:
         if is_alive and not is_gone and instance.state in (S.BOOTING, S.RUNNING, S.DRAINING):
             said, _ = facts(instance, sight)
 
-            assert set(said) <= {F.NODE_JOINED, F.DRAIN_OVERDUE}, (instance.state, sight, said)
+            kept = {F.NODE_JOINED, F.DRAIN_STARTED, F.DRAIN_OVERDUE}
+            assert set(said) <= kept, (instance.state, sight, said)
 
 
 def test_nothing_that_works_ends_while_ray_is_down() -> None:

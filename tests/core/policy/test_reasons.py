@@ -533,5 +533,6 @@ def test_the_page_lists_each_code_once() -> None:
         "budget_day",
         "budget_month",
         "operator",
+        "interrupted",
         "down",
     }
