@@ -59,7 +59,6 @@ def _bring_up(
     state_dir = settings.state_path
     running = _running(state_dir)
     if running is None:
-        _check_clouds(settings)
         changes.check_takeover(state_dir, settings)
         _confirm_start(settings, is_yes=is_yes)
     elif not _is_to_be_replaced(running, settings, timeout_s, is_yes=is_yes):
@@ -134,7 +133,9 @@ def _confirm_start(settings: Settings, *, is_yes: bool) -> None:
     from hybrid.cli import up_plan
     from hybrid.cli.asking import confirm
 
-    output.show(*up_plan.plan_page(settings, offline.checked(settings, SystemClock())))
+    offered = offline.checked(settings, SystemClock())
+    _check_clouds(settings)
+    output.show(*up_plan.plan_page(settings, offered))
     if up_plan.may_rent(settings):
         confirm("Start it?", is_yes=is_yes)
 

@@ -10,7 +10,7 @@ from hybrid.adapters.clock import SystemClock
 from tests.cli.conftest import Run
 
 HEAD = (
-    "name: lab\nproviders:\n  aws:\n    regions:\n      us-east-1:\n"
+    "name: lab\nhead: {address: 10.0.0.5}\nproviders:\n  aws:\n    regions:\n      us-east-1:\n"
     "        image: ami-0123456789abcdef0\n"
     "        subnets: {us-east-1a: subnet-0123456789abcdef0}\n"
 )
