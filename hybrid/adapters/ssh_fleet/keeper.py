@@ -15,6 +15,7 @@ from hybrid.core.ports import HostState, HostStatus
 
 _STARTING_S = 0.5  # between two looks while it starts,
 _RUNNING_S = 10.0  # while it runs,
+_BLIND_S = 2.0  # after a look that failed,
 _AWAY_S = 15.0  # and between two attempts while it does not answer
 _BLIND_COUNT = 2  # looks in a row that failed before what was known is given up
 _BUSY_S = 150.0
@@ -100,7 +101,7 @@ class Keeper:
         if self._status.state is HostState.JOINING:
             return _STARTING_S
         if self._status.state is HostState.JOINED:
-            return _RUNNING_S
+            return _BLIND_S if self._blind_count else _RUNNING_S
         return _AWAY_S if self._is_away and self._is_wanted else None
 
     def _try(self, step: Callable[[], NodeState]) -> None:
