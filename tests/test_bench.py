@@ -223,7 +223,7 @@ def _until_marked(pid: int) -> None:
 
 
 def test_the_help_names_all_parts() -> None:
-    command = [sys.executable, ROOT / "scripts" / "bench", "--help"]
+    command = [sys.executable, str(ROOT / "scripts" / "bench"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
