@@ -71,6 +71,18 @@ class JoinBody(Model):
     join_token: str = Field(min_length=1, max_length=200)
 
 
+class ReportBody(JoinBody):
+    """`POST /api/v1/join/report`, from a rented node.
+
+    Attributes:
+        phase: What it does, one word.
+        problem: Why it cannot work; `""` when all is well.
+    """
+
+    phase: str = Field(pattern=r"^[a-z]{1,20}$")
+    problem: str = Field(default="", max_length=4000)
+
+
 class JoinView(Model):
     """Answer to a node that proved itself."""
 

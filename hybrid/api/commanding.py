@@ -14,6 +14,7 @@ from hybrid.api.bodies import (
     GcBody,
     JoinBody,
     JoinView,
+    ReportBody,
     SubmitBody,
     SwitchBody,
 )
@@ -104,12 +105,18 @@ def operator_routes(service: Service) -> APIRouter:
 
 
 def join_routes(service: Service) -> APIRouter:
-    """Return the endpoint of rented nodes; its proof is the join token in the body."""
+    """Return the endpoints of rented nodes; their proof is the join token in the body."""
     routes = APIRouter(tags=["nodes"])
 
     @routes.post("/join", response_model=JoinView)
     def join(body: JoinBody) -> Response:
         """Trade a one-time join token for Ray's token."""
         return answer(JoinView(ray_token=service.join(body.instance_id, body.join_token)))
+
+    @routes.post("/join/report", response_model=Accepted)
+    def report(body: ReportBody) -> Response:
+        """Hear what a node does, or why it cannot; also after its token was traded."""
+        service.report(body.instance_id, body.join_token, phase=body.phase, problem=body.problem)
+        return answer(Accepted())
 
     return routes

@@ -9,11 +9,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hybrid.api.refusals import refusal
 
-OPEN_PATHS = frozenset({"/healthz", "/api/v1/join"})
-"""No bearer token: a probe has none, and a joining node proves itself by its join token."""
-
-NODE_PATHS = frozenset({"/api/v1/join"})
+NODE_PATHS = frozenset({"/api/v1/join", "/api/v1/join/report"})
 """All that is served at the address for nodes: people and programs use the other one."""
+
+OPEN_PATHS = NODE_PATHS | {"/healthz"}
+"""No bearer token: a probe has none, and a joining node proves itself by its join token."""
 
 PACKAGES_PREFIX = "/api/v1/packages/"
 BODY_LIMIT_BYTES = 2**20

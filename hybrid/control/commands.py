@@ -267,27 +267,44 @@ class Commands:
 
     def join(self, instance_id: str, join_token_: str) -> str:
         """See `Service.join`."""
-        instance = self.ledger.instance(instance_id)
-        is_known = (
-            instance is not None
-            and instance.state in (_S.REQUESTED, _S.BOOTING)
-            and not instance.quarantine
-        )
-        attempt = instance.spec.attempt if instance else 1
-        wanted = join_token(self.secret, instance_id, attempt)
-        given = join_token_.encode("utf-8", "replace")
-        is_right = hmac.compare_digest(wanted.encode(), given)
-        if not (is_known and is_right):
-            self._note_refusal(instance_id, "no live intent or token")
-            raise RefusedError("no instance with this id and token is expected")
+        self._prove(instance_id, join_token_, (_S.REQUESTED, _S.BOOTING))
         if not self.ledger.mark_joined(instance_id, now_s=self.clock.now_s()):
             self._note_refusal(instance_id, "token used before")
             raise RefusedError("this join token was used before")
         self.loop.reconciler.note_join(instance_id)
         return self.ray_token
 
+    def report(self, instance_id: str, join_token_: str, *, phase: str, problem: str) -> None:
+        """See `Service.report`."""
+        live = (_S.REQUESTED, _S.BOOTING, _S.RUNNING, _S.DRAINING)
+        instance = self._prove(instance_id, join_token_, live)
+        reconciler = self.loop.reconciler
+        if instance.state is _S.REQUESTED:
+            reconciler.note_join(instance_id)
+        report = reconciler.reports.note(instance_id, phase, problem)
+        if report is None:
+            return
+        self.ledger.append(self._event("node_reported", instance_id, str(report), phase=phase))
+        if report.is_broken:
+            self.mailbox.ring()
+
+    def _prove(
+        self, instance_id: str, join_token_: str, states: tuple[InstanceState, ...]
+    ) -> Instance:
+        """Return the live instance that a join token belongs to. Raises `RefusedError`."""
+        instance = self.ledger.instance(instance_id)
+        attempt = instance.spec.attempt if instance else 1
+        wanted = join_token(self.secret, instance_id, attempt)
+        given = join_token_.encode("utf-8", "replace")
+        is_right = hmac.compare_digest(wanted.encode(), given)
+        is_live = instance is not None and instance.state in states and not instance.quarantine
+        if instance is None or not (is_live and is_right):
+            self._note_refusal(instance_id, "no live intent or token")
+            raise RefusedError("no instance with this id and token is expected")
+        return instance
+
     def _note_refusal(self, instance_id: str, why: str) -> None:
-        """Write down a refused join; few of many, since anybody can ask without a token."""
+        """Write down a refused join or report; few of many, since anybody can try."""
         self._refusal_count += 1
         now_s = self.clock.monotonic_s()
         if now_s < self._refusals_noted_s + _REFUSALS_EVERY_S:

@@ -69,7 +69,7 @@ class Desk(Commands):
 
     def _take(self) -> Published:
         loop, now_s = self.loop, self.clock.now_s()
-        rented, sources = loop.book.all(), loop.sources()
+        rented, sources = loop.reconciler.reports.told(loop.book.all()), loop.sources()
         found = alarms(
             rented,
             sources if loop.is_ready else (),
@@ -95,6 +95,7 @@ class Desk(Commands):
             sources=sources,
             alarms=self._dated(found),
             joined_at_s=loop.joins.since_s,
+            progress=loop.reconciler.reports.progress(),
         )
 
     def _summary(self) -> str:
@@ -150,7 +151,7 @@ class Desk(Commands):
     def instances(self, *, limit: int = 1000) -> InstancesView:
         """See `Service.instances`."""
         now_s = self.clock.now_s()
-        rows = self.ledger.instances(limit=limit)
+        rows = self.loop.reconciler.reports.told(self.ledger.instances(limit=limit))
         views = tuple(instance_view(i, now_s=now_s) for i in rows)
         return InstancesView(at_s=now_s, instances=views)
 

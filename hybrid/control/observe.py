@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hybrid.control.book import Book
 from hybrid.control.clouds import Clouds
 from hybrid.control.params import ControlParams
+from hybrid.control.reports import Reports
 from hybrid.core.classify import Patience, Sight, classify, count_miss
 from hybrid.core.errors import ClusterError
 from hybrid.core.lifecycle import Fact
@@ -79,7 +80,8 @@ class Reconciler:
     """Brings the book in line with what is seen.
 
     Attributes:
-        _joining: Instances whose nodes traded their join tokens; filled by another thread.
+        reports: What their nodes say; filled by another thread.
+        _joining: Instances whose nodes used their join tokens; filled by another thread.
     """
 
     book: Book
@@ -87,6 +89,7 @@ class Reconciler:
     ray: RayEye
     clock: Clock
     params: ControlParams
+    reports: Reports = field(default_factory=Reports)
     _absent_since_s: dict[str, float] = field(default_factory=dict)
     _joining: set[str] = field(default_factory=set)
 
@@ -104,6 +107,7 @@ class Reconciler:
         alive = {i.instance_id for i in self.book.all()}
         self._absent_since_s = {k: v for k, v in self._absent_since_s.items() if k in alive}
         self._joining.intersection_update(i.instance_id for i in self.book.live(_S.REQUESTED))
+        self.reports.keep_only(alive)
         return applied
 
     def patience(self, instance: Instance) -> Patience:
@@ -124,6 +128,7 @@ class Reconciler:
             is_ray_up=self.ray.source.is_up,
             node=node,
             node_absent_s=self._absent_s(instance, node),
+            node_problem=self.reports.broken(instance.instance_id),
         )
 
     def _absent_s(self, instance: Instance, node: Node | None) -> float:
@@ -142,7 +147,7 @@ class Reconciler:
         applied = []
         if current.state is _S.REQUESTED and current.instance_id in self._joining:
             before, fact = current, Fact.LAUNCH_ACCEPTED
-            current = self.book.apply(before, fact, problem="its node asked for its token")
+            current = self.book.apply(before, fact, problem="its node was heard of")
             applied.append(Change(before, current, fact))
         for _ in range(_MAX_FACTS):
             found = classify(current, sight, now_s=now_s, patience=self.patience(current))

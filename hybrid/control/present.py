@@ -72,6 +72,8 @@ def node_views(
     statuses: Mapping[str, HostStatus],
     instances: Sequence[Instance],
     since_s: Mapping[str, float],
+    *,
+    progress: Mapping[str, str],
 ) -> tuple[NodeView, ...]:
     """Return the head, every host and every rented instance, whether it is a node or not.
 
@@ -81,6 +83,7 @@ def node_views(
         statuses: How those are.
         instances: What is rented.
         since_s: When nodes joined, by Ray's id.
+        progress: What the machine of an instance does until it is a node, by our id.
     """
     living = [n for n in view.nodes if n.status is not NodeStatus.DEAD]
     by_host = {n.host: n for n in living if n.host}
@@ -97,7 +100,9 @@ def node_views(
             views.append(seen(node, host.name, "onprem"))
         else:
             views.append(_host_view(host, statuses.get(host.name)))
-    views += [_rented_view(i, by_instance.get(i.instance_id)) for i in instances]
+    for instance in instances:
+        name = instance.instance_id
+        views.append(_rented_view(instance, by_instance.get(name), progress.get(name, "")))
     known = {i.instance_id for i in instances}
     names = {host.name for host in hosts}
     for node in living:
@@ -156,14 +161,15 @@ def _host_view(host: Host, status: HostStatus | None) -> NodeView:
     )
 
 
-def _rented_view(instance: Instance, node: Node | None) -> NodeView:
+def _rented_view(instance: Instance, node: Node | None, progress: str) -> NodeView:
     """Return a rented node; while it works, Ray's word on that, else the ledger's state.
 
-    Why it was rented is told until it is a node; why it leaves, from then on.
+    Why it was rented is told until it says what it does; why it leaves, once it was a node.
     """
     offer = instance.offer
     seen = None if node is None else _node_view(node, instance.instance_id, "cloud")
     at_work = seen if instance.state is _S.RUNNING else None
+    doing = progress if instance.state is _S.BOOTING else ""
     return NodeView(
         name=instance.instance_id,
         site="cloud",
@@ -171,7 +177,7 @@ def _rented_view(instance: Instance, node: Node | None) -> NodeView:
         node_id=seen.node_id if seen else "",
         instance_type=offer.instance_type,
         state=at_work.state if at_work else instance.state.value,
-        why=at_work.why if at_work else instance.problem or instance.reason.message,
+        why=at_work.why if at_work else instance.problem or doing or instance.reason.message,
         gpus_total=offer.gpu_count,
         gpus_used=seen.gpus_used if seen else None,
         cpus_total=offer.shape.get("CPU", 0.0),

@@ -44,6 +44,7 @@ class Published:
     sources: tuple[Source, ...]
     alarms: tuple[Alarm, ...]
     joined_at_s: Mapping[str, float]
+    progress: Mapping[str, str]
 
     @cached_property
     def view(self) -> StatusView:
@@ -55,7 +56,14 @@ class Published:
             cluster=self.cluster,
             controller=self.controller,
             mode=self.mode,
-            nodes=node_views(self.ray, self.hosts, self.statuses, self.rented, self.joined_at_s),
+            nodes=node_views(
+                self.ray,
+                self.hosts,
+                self.statuses,
+                self.rented,
+                self.joined_at_s,
+                progress=self.progress,
+            ),
             instances=tuple(instance_view(i, now_s=self.at_s) for i in self.rented),
             demand=demand_views(self.ray),
             plan=self.plan,

@@ -103,6 +103,10 @@ class Service(Protocol):
         """Trade a one-time join token for Ray's token. Raises `HybridError` if refused."""
         ...
 
+    def report(self, instance_id: str, join_token: str, *, phase: str, problem: str) -> None:
+        """Hear what a rented node does, or why it cannot. Raises `HybridError` if refused."""
+        ...
+
     def config(self) -> dict[str, object]:
         """Return the configuration in force, secrets left out."""
         ...

@@ -40,6 +40,7 @@ class Sight(Model):
         is_ray_up: Ray answered.
         node: Its node in Ray, dead ones included.
         node_absent_s: For how long Ray, while it answered, had no such node.
+        node_problem: Why its node will never work, as the node itself said.
     """
 
     is_listed: bool
@@ -47,6 +48,7 @@ class Sight(Model):
     is_ray_up: bool
     node: Node | None = None
     node_absent_s: float = 0.0
+    node_problem: str = ""
 
 
 def classify(
@@ -140,8 +142,9 @@ def _from_node(instance: Instance, sight: Sight, patience: Patience) -> tuple[Fa
     if instance.state is _S.BOOTING:
         if is_alive:
             return Fact.NODE_JOINED, ""
-        if problem or is_dead:
-            return Fact.NODE_FAILED, problem or "its node joined Ray and died at once"
+        if problem or sight.node_problem or is_dead:
+            words = sight.node_problem or problem or "its node joined Ray and died at once"
+            return Fact.NODE_FAILED, words
         return None
     if instance.state is _S.RUNNING and sight.node and sight.node.status is Status.DRAINING:
         return Fact.DRAIN_STARTED, "it drains, though nobody here asked for it"
@@ -154,7 +157,7 @@ def _from_node(instance: Instance, sight: Sight, patience: Patience) -> tuple[Fa
     if instance.state is _S.DRAINING:
         return Fact.DRAINED, "its node left the cluster"
     words = "Ray says its node is dead" if is_dead else "its node is no longer in Ray"
-    return Fact.NODE_FAILED, problem or words
+    return Fact.NODE_FAILED, sight.node_problem or problem or words
 
 
 def _from_deadline(instance: Instance, sight: Sight, now_s: float) -> tuple[Fact, str] | None:

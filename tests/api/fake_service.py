@@ -61,6 +61,7 @@ class FakeService:
             "burst": {"queue": {"max_wait": "5m"}},
         }
         self.gc_view: GcView | None = None
+        self.reports: list[tuple[str, str, str]] = []
         self.drains: list[tuple[str, float | None, str]] = []
         self.drain_s: float | None = None
         self.submit_count = 0
@@ -233,6 +234,12 @@ class FakeService:
         if join_token != JOIN_TOKEN:
             raise HybridError(f"{instance_id}: the join token is wrong or was used before")
         return RAY_TOKEN
+
+    def report(self, instance_id: str, join_token: str, *, phase: str, problem: str) -> None:
+        self._check()
+        if join_token != JOIN_TOKEN:
+            raise HybridError("no instance with this id and token is expected")
+        self.reports.append((instance_id, phase, problem))
 
     # --- inside ----------------------------------------------------------------------------
 

@@ -134,6 +134,45 @@ def test_join_needs_the_join_token_and_no_bearer(server: ApiServer) -> None:
     assert refused.status_code == 409
 
 
+def test_a_node_reports_with_its_join_token_and_no_bearer(
+    server: ApiServer, service: FakeService
+) -> None:
+    url = f"{server.url}/api/v1/join/report"
+    body = {"instance_id": "i-1", "join_token": JOIN_TOKEN, "phase": "failed", "problem": "no GPU"}
+
+    right = httpx.post(url, json=body, trust_env=False)
+    refused = httpx.post(url, json={**body, "join_token": "guess"}, trust_env=False)
+
+    assert (right.status_code, refused.status_code) == (200, 409)
+    assert service.reports == [("i-1", "failed", "no GPU")]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"phase": "x" * 21},
+        {"phase": "a b"},
+        {"phase": ""},
+        {"problem": "x" * 4001},
+        {"instance_id": "i" * 201},
+        {"problem": None},
+        {"more": "of it"},
+    ],
+    ids=str,
+)
+def test_a_report_out_of_form_is_refused(
+    server: ApiServer, service: FakeService, changes: dict[str, object]
+) -> None:
+    body = {"instance_id": "i-1", "join_token": JOIN_TOKEN, "phase": "failed", "problem": ""}
+
+    answer = httpx.post(
+        f"{server.url}/api/v1/join/report", json={**body, **changes}, trust_env=False
+    )
+
+    assert answer.status_code == 422
+    assert service.reports == []
+
+
 def test_a_package_is_stored_under_its_name(http: httpx.Client, service: FakeService) -> None:
     content = b"PK\x05\x06" + bytes(18)
 
@@ -251,6 +290,8 @@ def test_nodes_are_served_at_their_own_address_and_nothing_but_their_join(
             assert answer.status_code == 404, path
         joined = httpx.post(f"{for_nodes}/api/v1/join", json=body)
         assert joined.json() == {"ray_token": RAY_TOKEN}
+        told = {**body, "phase": "starting"}
+        assert httpx.post(f"{for_nodes}/api/v1/join/report", json=told).status_code == 200
     finally:
         server.stop()
 
