@@ -41,12 +41,22 @@ class BodyDeployment(CloudDeployment):
             self.hypervisors[name] = Hypervisor(self.network, side, kept=[self.gate])
         self.up()
 
-    def settings(self, *, spot: Collection[str] = (), **changes: Any) -> dict[str, Any]:
-        """Return a configuration with a pool in each cloud, those of `spot` on the spot market."""
+    def settings(
+        self, *, spot: Collection[str] = (), anywhere: Collection[str] = (), **changes: Any
+    ) -> dict[str, Any]:
+        """Return a configuration with a pool in each cloud, and `changes`.
+
+        Args:
+            spot: Clouds to rent in on the spot market.
+            anywhere: Clouds to rent in without saying in which zone.
+            changes: Other sections.
+        """
         pools = []
         for name in self.names:
             cloud = self.emulated.by_name[name]
             pool = cloud.pool(cloud.zones[0])
+            if name in anywhere:
+                pool["infra"] = pool["infra"].rpartition("/")[0]
             pools.append({**pool, "max_nodes": MAX_NODES, "use_spot": name in spot})
         config = self.emulated.config(pools)
         accounts = {n: {**a, "python": sys.executable} for n, a in config["providers"].items()}

@@ -241,10 +241,15 @@ class Deployment:
 
     # --- work -----------------------------------------------------------------------------
 
-    def submit(self, *places: str, count: int = 1, gpus: float = 2, **options: Any) -> ClientJob:
-        """Submit tasks that hold their GPUs until `open_gate`; `count` for each place."""
+    def submit(
+        self, *places: str, count: int = 1, gpus: float = 2, gang: str = "", **options: Any
+    ) -> ClientJob:
+        """Submit tasks that hold their GPUs until `open_gate`; `count` for each place.
+
+        In the place `gang` two run at one moment on two nodes, or none does.
+        """
         self.close_gate()
-        where = " ".join(f"--where {place}" for place in places)
+        where = " ".join([f"--where {place}" for place in places] + [f"--gang {gang}"] * bool(gang))
         command = f"python gate.py {self.gate} --count {count} --gpus {gpus:g} {where}"
         return self.client.submit(command, working_dir=WORK, **options)
 

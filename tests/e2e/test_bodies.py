@@ -1,7 +1,8 @@
-"""Instances with bodies: from a task that waits to the cloud's last machine's end, for real.
+"""Instances with bodies: from work that waits to the cloud's last machine's end, for real.
 
-In each cloud a machine is rented, boots, runs its own user data, trades its join token with the
-controller, joins Ray over the network, works, is drained and returned.
+In each cloud machines are rented, boot, run their own user data, trade their join tokens with the
+controller, join Ray over the network, work, are drained and returned. AWS is asked for a machine
+in any of its zones, Google for a gang of two in one call, and Baidu for a single one.
 """
 
 from __future__ import annotations
@@ -17,76 +18,94 @@ from tests.e2e.bodies import BodyDeployment, embodied, labels_of
 
 pytestmark = [pytest.mark.bodies, pytest.mark.ray, pytest.mark.slow]
 
-NAMES = ("aws", "gcp", "baidu")
-by_cloud = pytest.mark.parametrize("name", NAMES)
+COUNTS = {"aws": 1, "gcp": 2, "baidu": 1}
+by_cloud = pytest.mark.parametrize("name", COUNTS)
 
 
 @dataclass
 class Story:
-    """What was seen while one machine in each cloud worked.
+    """What was seen while the machines worked.
 
     Attributes:
         rows: Of the machines while they worked, by cloud.
         ran: What their tasks said about themselves.
-        asked: What they asked their metadata services for, by cloud.
         result: How the job ended.
     """
 
     cluster: BodyDeployment
-    rows: dict[str, Instance] = field(default_factory=dict)
+    rows: dict[str, list[Instance]] = field(default_factory=dict)
     ran: list[dict[str, Any]] = field(default_factory=list)
-    asked: dict[str, list[str]] = field(default_factory=dict)
     result: str = ""
 
 
 @pytest.fixture(scope="module")
 def story() -> Iterator[Story]:
     """Tasks waited for each cloud, ran in it and ended; all machines have been returned."""
-    with embodied(*NAMES) as cluster:
-        cluster.begin()
+    with embodied(*COUNTS) as cluster:
+        cluster.begin(anywhere=["aws"])
         story = Story(cluster)
-        job = cluster.submit(*(f"provider={name}" for name in NAMES), gpus=1)
-        cluster.wait_until(lambda: len(cluster.started()) == len(NAMES), "a task in each cloud")
+        job = cluster.submit("provider=aws", "provider=baidu", gang="provider=gcp", gpus=1)
+        cluster.wait_until(lambda: len(cluster.started()) == sum(COUNTS.values()), "all tasks")
         story.ran = cluster.started()
-        story.rows = {row.offer.provider: row for row in cluster.live_rows()}
+        story.rows = cluster.live_by_provider()
         cluster.open_gate()
         story.result = job.wait().value
         cluster.wait_until_home()
-        story.asked = {name: cluster.body_of(story.rows[name]).asked for name in NAMES}
         yield story
 
 
 @by_cloud
-def test_a_task_runs_on_the_machine_that_was_rented_for_it(story: Story, name: str) -> None:
-    row = story.rows[name]
-    body = story.cluster.body_of(row)
+def test_tasks_run_on_the_machines_that_were_rented_for_them(story: Story, name: str) -> None:
+    cluster, rows = story.cluster, story.rows[name]
+    hosts = {(row.instance_id, cluster.body_of(row).boot.hostname) for row in rows}
 
-    assert (row.instance_id, body.boot.hostname) in [labels_of(facts) for facts in story.ran]
-    assert story.cluster.provider_of(body.boot.hostname) == name
-    assert row.state is InstanceState.RUNNING
+    assert len(hosts) == COUNTS[name]
+    assert hosts <= {labels_of(facts) for facts in story.ran}
+    assert {cluster.provider_of(host) for _, host in hosts} == {name}
+    assert {row.state for row in rows} == {InstanceState.RUNNING}
     assert story.result == "succeeded"
 
 
 @by_cloud
-def test_it_is_drained_and_returned(story: Story, name: str) -> None:
-    said = story.cluster.client.events(subject=story.rows[name].instance_id).events
+def test_they_are_drained_and_returned(story: Story, name: str) -> None:
+    for row in story.rows[name]:
+        events = story.cluster.client.events(subject=row.instance_id).events
+        kinds = [event.kind for event in events if event.kind.startswith("instance_")]
 
-    kinds = [event.kind for event in said if event.kind.startswith("instance_")]
-    assert kinds == [
-        "instance_requested",
-        "instance_booting",
-        "instance_running",
-        "instance_draining",
-        "instance_terminating",
-        "instance_terminated",
-    ]
-    assert len([r for r in story.cluster.rows() if r.offer.provider == name]) == 1
-    assert not story.cluster.body_of(story.rows[name]).is_on
+        assert kinds == [
+            "instance_requested",
+            "instance_booting",
+            "instance_running",
+            "instance_draining",
+            "instance_terminating",
+            "instance_terminated",
+        ]
+        assert not story.cluster.body_of(row).is_on
 
 
-def test_it_follows_its_lease_in_its_clouds_metadata(story: Story) -> None:
-    """Google's machines look every 20 s, and this one may have been returned before."""
-    assert "/latest/meta-data/tags/instance/hybrid-expires-at" in story.asked["aws"]
+def test_no_more_were_rented_than_there_was_work_for(story: Story) -> None:
+    rented = [row.offer.provider for row in story.cluster.rows()]
+
+    assert {name: rented.count(name) for name in COUNTS} == COUNTS
+    assert len(story.cluster.bodies()) == len(rented)
+
+
+def test_aws_was_asked_for_any_zone_and_google_for_a_gang_at_once(story: Story) -> None:
+    clouds = story.cluster.emulated
+    actions = [call.action for call in clouds.aws.emulator.controls.calls]
+    methods = [call.method for call in clouds.gcp.emulator.api.log]
+
+    assert (actions.count("CreateFleet"), actions.count("RunInstances")) == (1, 0)
+    assert (methods.count("instances.bulkInsert"), methods.count("instances.insert")) == (1, 0)
+
+
+def test_a_machine_follows_its_lease_in_its_clouds_metadata(story: Story) -> None:
+    """Google's look every 20 s only, and these may have been returned before."""
+    (row,) = story.rows["aws"]
+
+    asked = story.cluster.body_of(row).asked
+
+    assert "/latest/meta-data/tags/instance/hybrid-expires-at" in asked
 
 
 def test_nothing_is_left_in_the_clouds_or_on_this_machine(story: Story) -> None:

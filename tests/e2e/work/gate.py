@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray.util.placement_group import placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 import hybrid
 
@@ -50,21 +52,38 @@ def placement(where: str) -> dict[str, Any]:
     return {"label_selector": dict([where.split("=", 1)])}
 
 
+def gang(place: dict[str, Any], count: int, gpus: float) -> list[dict[str, Any]]:
+    """Return Ray's options for tasks that run at one moment on as many nodes, or not at all."""
+    group = placement_group(
+        [{"GPU": gpus}] * count,
+        strategy="STRICT_SPREAD",
+        bundle_label_selector=[place["label_selector"]] * count,
+    )
+    return [
+        {"scheduling_strategy": PlacementGroupSchedulingStrategy(group, number)}
+        for number in range(count)
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--gpus", type=float, default=2)
     parser.add_argument("--where", action="append", default=[])
+    parser.add_argument("--gang", default="", help="a place where the tasks run as a gang")
     options = parser.parse_args()
     ray.init(log_to_driver=False)
     task = ray.remote(num_cpus=0, num_gpus=options.gpus, max_retries=3)(hold)
-    places = options.where or ["any"]
+    places = options.where or ([] if options.gang else ["any"])
     tasks = [
         task.options(**placement(place)).remote(options.folder, number)
         for place in places
         for number in range(options.count)
     ]
+    if options.gang:
+        for number, where in enumerate(gang(placement(options.gang), 2, options.gpus)):
+            tasks.append(task.options(**where).remote(options.folder, number))
     print("ran", *sorted(ray.get(tasks)), flush=True)  # noqa: T201 - the output of the job
 
 
