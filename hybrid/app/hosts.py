@@ -139,7 +139,7 @@ def survey(settings: Settings, ports: Ports, sockets: Path) -> list[Survey]:
     for host in hosts:
         seen = found[host.name]
         if isinstance(seen, SshError):
-            findings = tuple(unjudged(seen.found, seen.remedy))
+            findings = tuple(unjudged(seen))
         else:
             wanted = _wanted(settings, host, dial)
             findings = (reached(seen), *judge(seen, wanted), twin_by_host[host.name])

@@ -53,6 +53,10 @@ class Unit:
         """Its file."""
         main = f"{self.program}/hybrid/node/__main__.py"
         command = " ".join(map(_quoted, (sys.executable, "-P", main, "run", str(self.folder))))
+        home = str(Path.home())
+        # What a session over SSH has and a service has not; jobs are used to it.
+        settings = {TAG: self.tag, "HOME": home, "PATH": os.environ.get("PATH", os.defpath)}
+        environment = " ".join(_quoted(f"{key}={value}") for key, value in settings.items())
         return f"""\
 [Unit]
 Description=Ray node {self.tag.rpartition("/")[2]} of a hybrid cluster
@@ -61,7 +65,8 @@ After=network-online.target
 
 [Service]
 ExecStart={command}
-Environment={_quoted(f"{TAG}={self.tag}")}
+Environment={environment}
+WorkingDirectory={home.replace("%", "%%")}
 KillMode=mixed
 TimeoutStopSec=20
 LimitNOFILE=65536

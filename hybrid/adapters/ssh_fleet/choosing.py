@@ -102,6 +102,6 @@ def _nothing(gpus: Gpus, wanted: str) -> tuple[str, str]:
             f"install or reload NVIDIA's driver there until `nvidia-smi` lists them, {without}",
         )
     return (
-        f"accelerators is {wanted}, but it has no GPU: {words}",
-        f"install NVIDIA's driver there if it has one, {without}",
+        f"accelerators is {wanted}, but no GPU can be used there: {words}",
+        f"install NVIDIA's driver there if it has a GPU, {without}",
     )

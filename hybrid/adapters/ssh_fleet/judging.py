@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hybrid.adapters.ssh_fleet.choosing import choose, described
 from hybrid.adapters.ssh_fleet.facts import Facts
+from hybrid.adapters.ssh_fleet.refusals import NoPythonError, SshError
 from hybrid.core.quantity import GpuRequest
 
 _GIB = 2**30
@@ -82,10 +83,14 @@ def reached(facts: Facts) -> Finding:
     return Finding("ssh", "ok", f"{facts.user}@{facts.hostname}, {facts.os}, {facts.machine}")
 
 
-def unjudged(problem: str, remedy: str) -> Sequence[Finding]:
+def unjudged(error: SshError) -> Sequence[Finding]:
     """Return the findings of a host that could not be looked at."""
-    others = [Finding(check, "skip", "not looked at") for check in CHECKS[1:]]
-    return [Finding("ssh", "fail", problem, remedy, is_blocking=True), *others]
+    fault = "python" if isinstance(error, NoPythonError) else "ssh"
+    found = {check: Finding(check, "skip", "not looked at") for check in CHECKS}
+    if fault == "python":
+        found["ssh"] = Finding("ssh", "ok", "it lets us in")
+    found[fault] = Finding(fault, "fail", error.found, error.remedy, is_blocking=True)
+    return list(found.values())
 
 
 def _python(facts: Facts, wanted: Wanted) -> Finding:

@@ -13,7 +13,7 @@ from hybrid.core.errors import FleetError
 from hybrid.core.models import Shape
 from hybrid.core.ports import HostState, HostStatus
 
-_STARTING_S = 0.5  # between two looks while it starts,
+_STARTING_S = 1.0  # between two looks while it starts,
 _RUNNING_S = 10.0  # while it runs,
 _BLIND_S = 2.0  # after a look that failed,
 _AWAY_S = 15.0  # and between two attempts while it does not answer

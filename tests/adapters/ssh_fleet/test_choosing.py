@@ -70,7 +70,7 @@ def test_a_host_without_a_driver_is_refused_unless_no_gpus_are_configured(*, is_
 def test_a_host_without_cards_is_refused_in_other_words() -> None:
     choice = choose(gpus(problem="nvidia-smi is not there"), None, is_auto=True)
 
-    assert "it has no GPU" in choice.problem
+    assert "no GPU can be used there" in choice.problem
     assert "take `accelerators` away" in choice.remedy
 
 

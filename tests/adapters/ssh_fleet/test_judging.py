@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hybrid.adapters.ssh_fleet.judging import CHECKS, judge, reached, twins, unjudged
+from hybrid.adapters.ssh_fleet.refusals import HostUnreachableError, NoPythonError
 from hybrid.core.quantity import gpu_request
 from tests.adapters.ssh_fleet.make import A100, RTX3070, RTX4090, facts, finding, wanted
 
@@ -122,7 +123,13 @@ def test_two_machines_of_one_name_or_one_image_are_only_warned_about() -> None:
 
 
 def test_a_host_that_was_not_reached_has_a_finding_for_each_check() -> None:
-    found = unjudged("it is off", "switch it on")
+    found = unjudged(HostUnreachableError("it is off", "switch it on"))
 
     assert [item.check for item in found] == list(CHECKS)
     assert [item.state for item in found] == ["fail"] + ["skip"] * 9
+
+
+def test_a_host_without_the_interpreter_was_reached() -> None:
+    found = unjudged(NoPythonError("there is none", "install it"))
+
+    assert [item.state for item in found] == ["ok", "fail"] + ["skip"] * 8
