@@ -7,12 +7,13 @@ hybrid_has() {
     postgresql) command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
     iproute2) command -v ip >/dev/null || [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] ;;
     openssh-server) command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] ;;
+    curl) command -v curl >/dev/null ;;
   esac
 }
 
 hybrid_missing() {
   local package
-  for package in postgresql iproute2 openssh-server; do
+  for package in postgresql iproute2 openssh-server curl; do
     hybrid_has "$package" || printf '%s ' "$package"
   done
 }

@@ -2,13 +2,14 @@
 
 A slot belongs to one process for as long as it lives. What a process that died left of its slot
 (the bridge and a folder; namespaces and their cables die with their last process) goes when the
-slot is taken again.
+next network is made.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -31,10 +32,14 @@ class Network:
     def __init__(self) -> None:
         self.slot, self._lock = _take_slot()
         self.bridge = f"{_MARK}{self.slot}"
-        self.folder = Path(f"/tmp/hybrid-bodies-{self.slot}")
+        self.folder = _folder(self.slot)
         self.address = f"10.231.{self.slot}.1"
         self._count = 0
-        self._clean()
+        for slot in _used_slots():
+            with contextlib.suppress(OSError):  # it belongs to a process that lives
+                _lock(slot).close()
+                _clean(slot)
+        _clean(self.slot)
         self.folder.mkdir(mode=0o755)
         ip("link", "add", self.bridge, "type", "bridge")
         ip("addr", "add", f"{self.address}/24", "dev", self.bridge)
@@ -69,8 +74,7 @@ class Network:
 
     def links(self) -> list[str]:
         """Return the network devices of this slot that this machine still has."""
-        names = [name for _, name in socket.if_nameindex()]
-        return [n for n in names if n == self.bridge or n.startswith(f"{self.bridge}v")]
+        return _links(self.slot)
 
     def cables(self) -> list[str]:
         """Return the cables that are plugged in."""
@@ -78,14 +82,8 @@ class Network:
 
     def close(self) -> None:
         """Remove all of it and give the slot back."""
-        self._clean()
+        _clean(self.slot)
         self._lock.close()
-
-    def _clean(self) -> None:
-        for name in self.links():
-            with contextlib.suppress(subprocess.CalledProcessError):
-                ip("link", "del", name)
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def ip(*words: str) -> None:
@@ -94,15 +92,10 @@ def ip(*words: str) -> None:
 
 
 def _take_slot() -> tuple[int, socket.socket]:
-    """Return a slot that no other process has, and what holds it: it leaves no file."""
+    """Return a slot that no other process has, and what holds it."""
     for slot in _slots():
-        lock = socket.socket(socket.AF_UNIX)
-        try:
-            lock.bind(f"\0hybrid-bodies-{slot}")
-        except OSError:
-            lock.close()
-            continue
-        return slot, lock
+        with contextlib.suppress(OSError):
+            return slot, _lock(slot)
     raise RuntimeError("all networks of bodies are taken")
 
 
@@ -111,3 +104,40 @@ def _slots() -> Iterator[int]:
     count = LAST - FIRST + 1
     start = os.getpid() % count
     yield from (FIRST + (start + number) % count for number in range(count))
+
+
+def _lock(slot: int) -> socket.socket:
+    """Take a slot. It leaves no file. Raises `OSError` when another process has it."""
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(f"\0hybrid-bodies-{slot}")
+    except OSError:
+        lock.close()
+        raise
+    return lock
+
+
+def _folder(slot: int) -> Path:
+    return Path(f"/tmp/hybrid-bodies-{slot}")
+
+
+def _used_slots() -> set[int]:
+    """Return the slots of which this machine has anything."""
+    bridges = (re.fullmatch(rf"{_MARK}([0-9]+)", name) for _, name in socket.if_nameindex())
+    folders = (
+        re.fullmatch(r"hybrid-bodies-([0-9]+)", path.name) for path in Path("/tmp").iterdir()
+    )
+    return {int(found[1]) for found in (*bridges, *folders) if found is not None}
+
+
+def _links(slot: int) -> list[str]:
+    bridge = f"{_MARK}{slot}"
+    names = [name for _, name in socket.if_nameindex()]
+    return [name for name in names if name == bridge or name.startswith(f"{bridge}v")]
+
+
+def _clean(slot: int) -> None:
+    for name in _links(slot):
+        with contextlib.suppress(subprocess.CalledProcessError):  # it went by itself
+            ip("link", "del", name)
+    shutil.rmtree(_folder(slot), ignore_errors=True)
