@@ -45,12 +45,19 @@ mkdir -p "$folder"
 write() {{ printf '%s' "$2" > "$folder/.$1" && mv "$folder/.$1" "$folder/$1"; }}
 {who}write lease {lease}
 follow_lease() {{
-  local url=http://metadata.google.internal/computeMetadata/v1/instance/attributes/{key} lease
+  local url=http://metadata.google.internal/computeMetadata/v1/instance/attributes/{key}
+  local lease last= deadline uptime
   while sleep {look_s}; do
     lease=$(curl -sf -m 10 -H 'Metadata-Flavor: Google' "$url") || lease=
     if [[ $lease =~ ^[0-9]+(\\.[0-9]+)?$ ]]; then write lease "$lease"; fi
     lease=$(<"$folder/lease")
-    if (( $(date +%s) > ${{lease%.*}} + {grace_s} )); then poweroff; fi
+    # Deadlines count in uptime, so that a jump of the clock ends nothing.
+    read -r uptime _ < /proc/uptime
+    if [[ $lease != "$last" ]]; then
+      last=$lease
+      deadline=$(( ${{uptime%.*}} + ${{lease%.*}} - $(date +%s) + {grace_s} ))
+    fi
+    if (( ${{uptime%.*}} > deadline )); then poweroff; fi
   done
 }}
 follow_lease &

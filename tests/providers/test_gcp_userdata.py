@@ -160,6 +160,18 @@ def test_a_machine_whose_node_program_hangs_past_its_lease_is_turned_off(machine
     assert time.monotonic() - began_s < 50
 
 
+def test_a_clock_that_jumps_ahead_of_the_lease_turns_no_machine_off(machine: Machine) -> None:
+    machine.command("curl", "exit 22")
+    machine.command(
+        "date", 'now=$(/bin/date +%s); [[ -e jumped ]] && now=$(( now + 86400 )); echo "$now"'
+    )
+    machine.command("python", "sleep 0.5; touch jumped; sleep 0.5; touch finished")
+
+    machine.boot(SPEC.model_copy(update={"expires_at_s": time.time() + 1800}))
+
+    assert (machine.path / "finished").exists()
+
+
 def test_an_image_without_the_program_turns_itself_off(machine: Machine) -> None:
     Path(machine.python).unlink()
 
