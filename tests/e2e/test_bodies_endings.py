@@ -6,6 +6,7 @@ is done is done by the fixtures, one after the other; the tests look.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -136,12 +137,26 @@ def test_without_a_controller_every_machine_goes_off(abandoned: Story, name: str
     assert not abandoned.body(abandoned.second[name]).is_on
 
 
-def test_aws_and_baidu_have_nothing_left_then(abandoned: Story) -> None:
-    assert set(abandoned.left) <= {"gcp"}
+@pytest.mark.parametrize("name", ["aws", "gcp"])
+def test_a_machine_that_follows_its_lease_ends_its_node_first(abandoned: Story, name: str) -> None:
+    body = abandoned.body(abandoned.second[name])
+    status = json.loads(body.inside(f"{NODE[name]}/status.json").read_text())
+
+    assert (status["phase"], status["problem"]) == ("stopped", "lease ended")
+    assert body.was_shut_down
+
+
+def test_aws_and_baidu_have_nothing_left_and_google_a_machine_that_is_stopped(
+    abandoned: Story,
+) -> None:
+    """Its disk goes on to cost there: Google deletes what runs for too long, not what stopped."""
+    google = abandoned.cluster.emulated.gcp.emulator.cloud
+
+    assert abandoned.left == {"gcp": abandoned.second["gcp"].provider_id}
+    assert [i["status"] for i in google.instances.values()] == ["TERMINATED"]
 
 
 def test_the_next_controller_returns_what_google_still_has(abandoned: Story) -> None:
-    """A machine that turned itself off is stopped there, and its disk goes on to cost."""
     abandoned.cluster.down()
 
     abandoned.cluster.assert_clean()
