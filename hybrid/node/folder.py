@@ -7,7 +7,8 @@ node.lock     held for as long as the node's own program lives
 pid.json      that program's process
 status.json   what it is doing
 ports.json    ports chosen for the `{port:...}` places of the command
-node.log      what happened; start.log, drain.log: what `ray start`, `ray drain-node` said
+node.log      what happened; start.log, drain.log, check.log: what `ray start`, `ray drain-node`
+              and the last command that looked at this machine said
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Phase(StrEnum):
     """What a node is doing."""
 
     BOOTING = "booting"
+    CHECKING = "checking"
+    INSTALLING = "installing"
     JOINING = "joining"
     STARTING = "starting"
     RUNNING = "running"

@@ -1,10 +1,11 @@
-"""Trading an instance's one-time join token for the cluster's Ray token."""
+"""What an instance says to its controller: it trades its join token, and reports."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import NoReturn
 
@@ -12,6 +13,7 @@ from hybrid.node.orders import Join
 
 ATTEMPT_S = 10.0
 _ANSWER_BYTES = 65_536
+_MAX_PROBLEM_CHARS = 2000
 _OK = 200
 _AGAIN = frozenset({408, 425, 429})
 
@@ -22,7 +24,7 @@ class Answer:
 
     Attributes:
         ray_token: The token; `""` when there is none yet.
-        problem: Why not.
+        problem: Why not, or why a report was not taken.
         is_final: Whether asking again is useless.
     """
 
@@ -37,11 +39,18 @@ class Attempt:
     The node hears signals meanwhile, and Python's HTTP, 8 MB of it, goes away with the child.
     """
 
-    def __init__(self, join: Join) -> None:
+    def __init__(self, request: Callable[[], Answer]) -> None:
+        """Begin. Raises `OSError` when no process or descriptor is left."""
         self._mine, its = os.pipe()
-        os.set_blocking(self._mine, False)
-        if os.fork() == 0:
-            _answer_in_child(join, its)
+        try:
+            os.set_blocking(self._mine, False)
+            pid = os.fork()
+        except OSError:
+            os.close(self._mine)
+            os.close(its)
+            raise
+        if pid == 0:
+            _answer_in_child(request, its)
         os.close(its)
 
     def answer(self) -> Answer | None:
@@ -56,11 +65,11 @@ class Attempt:
         return Answer(**json.loads(content))
 
 
-def _answer_in_child(join: Join, pipe: int) -> NoReturn:
+def _answer_in_child(request: Callable[[], Answer], pipe: int) -> NoReturn:
     code = 1
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())  # or it could not be ended gently
-        os.write(pipe, json.dumps(asdict(ask(join))).encode())
+        os.write(pipe, json.dumps(asdict(request())).encode())
         code = 0
     finally:
         os._exit(code)
@@ -68,22 +77,42 @@ def _answer_in_child(join: Join, pipe: int) -> NoReturn:
 
 def ask(join: Join) -> Answer:
     """Ask once and return what came of it; raises nothing."""
-    from http.client import HTTPException
-
     url = f"{join.url.rstrip('/')}/api/v1/join"
     try:
         join_token = join.join_token_file.read_text().strip()
     except OSError as err:
         return Answer(problem=f"cannot read the join token: {err}", is_final=True)
+    answer = _call(url, {"instance_id": join.instance_id, "join_token": join_token})
+    return answer if isinstance(answer, Answer) else _accepted(answer, url)
+
+
+def tell(join: Join, join_token: str, *, phase: str, problem: str) -> Answer:
+    """Report once and return what was said against it; raises nothing."""
+    content = {
+        "instance_id": join.instance_id,
+        "join_token": join_token,
+        "phase": phase,
+        "problem": problem[:_MAX_PROBLEM_CHARS],
+    }
+    answer = _call(f"{join.url.rstrip('/')}/api/v1/join/report", content)
+    return answer if isinstance(answer, Answer) else Answer()
+
+
+def _call(url: str, content: dict[str, str]) -> bytes | Answer:
+    """Return what came back, or why nothing useful did."""
+    from http.client import HTTPException
+
     try:
-        body = json.dumps({"instance_id": join.instance_id, "join_token": join_token})
-        status, content = _post(url, body)
+        status, answer = _post(url, json.dumps(content))
     except (OSError, ValueError, HTTPException) as err:
-        return Answer(problem=f"the controller at {url} did not answer: {err}")
+        return Answer(
+            problem=f"the controller at {url} did not answer: {err}; it is asked again. If it "
+            "stays so, let this machine reach that address: head.address, routes, firewalls"
+        )
     if status == _OK:
-        return _accepted(content, url)
+        return answer
     is_final = 400 <= status < 500 and status not in _AGAIN
-    return Answer(problem=f"{url} answered {status}: {_message(content)}", is_final=is_final)
+    return Answer(problem=f"{url} answered {status}: {_message(answer)}", is_final=is_final)
 
 
 def _post(url: str, body: str) -> tuple[int, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,6 +10,8 @@ from pathlib import Path
 
 DEFAULT_PORTS = (20_000, 29_999)
 """Clear of Ray's workers (10002-19999) and of the kernel's own choices (from 32768)."""
+
+_VERSION = re.compile(r"([0-9]{1,6}(\.[0-9]{1,6}){0,3})?")
 
 
 class Role(StrEnum):
@@ -26,6 +29,29 @@ class Join:
     url: str
     instance_id: str
     join_token_file: Path
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What this machine must be before it joins, see `hybrid.node.preflight`.
+
+    Attributes:
+        ray: Exact version; `""` for any.
+        python: Minor version, such as `3.11`; `""` for any.
+        gpus: How many nvidia-smi must show at least; with 0 it is not asked.
+        gpus_within_s: How long the driver may take to show them.
+        min_driver: Oldest NVIDIA driver; `""` for any.
+        install: The command that installs Ray; empty when that is not allowed.
+        install_limit_s: How long it may take.
+    """
+
+    ray: str = ""
+    python: str = ""
+    gpus: int = 0
+    gpus_within_s: float = 60.0
+    min_driver: str = ""
+    install: tuple[str, ...] = ()
+    install_limit_s: float = 900.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +81,7 @@ class Orders:
         drain_command: Asks Ray to empty this node, see `hybrid.node.notice`; empty when nobody
             takes the machine back.
         takeback: When a pretended machine is taken back.
+        expected: What is looked at before anything else; `None` for nothing.
     """
 
     id: str
@@ -71,6 +98,7 @@ class Orders:
     ports: tuple[int, int] = DEFAULT_PORTS
     drain_command: tuple[str, ...] = ()
     takeback: Takeback | None = None
+    expected: Expected | None = None
 
     @property
     def tag(self) -> str:
@@ -99,6 +127,7 @@ def parse(content: Mapping[str, object]) -> Orders:
         ports=_ports(content.get("ports")),
         drain_command=_texts(content, "drain_command") if content.get("drain_command") else (),
         takeback=_takeback(content.get("takeback")),
+        expected=_expected(content.get("expected")),
     )
 
 
@@ -157,6 +186,28 @@ def _takeback(value: object) -> Takeback | None:
     if not isinstance(value, dict):
         raise ValueError("'takeback' must be an object or null")  # noqa: TRY004  # as all the others
     return Takeback(_number(value, "after_s", 0.0), _number(value, "notice_s", 0.0))
+
+
+def _expected(value: object) -> Expected | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError("'expected' must be an object or null")  # noqa: TRY004  # as all the others
+    gpus = value.get("gpus", 0)
+    if type(gpus) is not int or gpus < 0:
+        raise ValueError("'gpus' must be a number of GPUs")
+    min_driver = _text(value, "min_driver") if value.get("min_driver") else ""
+    if not _VERSION.fullmatch(min_driver):
+        raise ValueError("'min_driver' must be a version, such as 535.104")
+    return Expected(
+        ray=_text(value, "ray") if value.get("ray") else "",
+        python=_text(value, "python") if value.get("python") else "",
+        gpus=gpus,
+        gpus_within_s=_number(value, "gpus_within_s", Expected.gpus_within_s),
+        min_driver=min_driver,
+        install=_texts(value, "install") if value.get("install") else (),
+        install_limit_s=_number(value, "install_limit_s", Expected.install_limit_s),
+    )
 
 
 def _ports(value: object) -> tuple[int, int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,13 +15,15 @@ from hybrid.node import notice, processes, scratch
 from hybrid.node.ending import GENTLE_S, end_all
 from hybrid.node.folder import Folder, Phase, Status
 from hybrid.node.interruption import Interruption
-from hybrid.node.joining import Attempt
+from hybrid.node.joining import Attempt, ask
 from hybrid.node.journal import describe_exit, last_words, log
 from hybrid.node.lease import Lease
 from hybrid.node.notice import Draining, Notice
 from hybrid.node.orders import Orders, Role
 from hybrid.node.ports import NoPortError, PortChooser, fill, places
+from hybrid.node.preflight import Outcome, Preflight, UnfitError
 from hybrid.node.processes import Process
+from hybrid.node.reporting import Reporter
 from hybrid.node.spawning import SIGNALS, spawn
 
 _CHECK_S = 1.0  # how often the lease and the folder are looked at
@@ -65,6 +68,7 @@ class Supervisor:
         self._ray_token = ""
         self._draining: Draining | None = None
         self._interruption: Interruption | None = None
+        self._reporter = Reporter(orders.join)
         self._chooser: PortChooser | None = None  # holds the locks of our ports
 
     def begin(self) -> None:
@@ -80,6 +84,7 @@ class Supervisor:
         try:
             try:
                 self._pause(self._orders.boot_delay_s)
+                self._check_machine()
                 self._ray_token = self._get_ray_token()
                 self._start_ray()
                 self._watch()
@@ -92,11 +97,42 @@ class Supervisor:
         except _EndedError as ended:
             is_power_cut = isinstance(ended, _TakenBackError)
             self._clean_up(gentle_s=0.0 if is_power_cut else GENTLE_S)
-            # A machine that broke and then ended keeps saying why it broke.
-            self._say(ended.phase, ended.problem or self._status.problem)
+            # A machine that broke, or never came to join, keeps saying why.
+            said, problem = self._status.problem, ended.problem
+            if said and problem and self._status.phase is Phase.JOINING:
+                problem = f"{problem}; before, {said}"
+            self._say(ended.phase, problem or said)
             return 0 if ended.phase is Phase.STOPPED else 1
 
     # --- the steps -------------------------------------------------------------------------
+
+    def _check_machine(self) -> None:
+        if self._orders.expected is None:
+            return
+        self._say(Phase.CHECKING)
+        preflight = Preflight(
+            self._orders.expected,
+            python=self._orders.command[0],
+            run=self._call,
+            say=partial(self._say, Phase.CHECKING),
+            say_installing=lambda: self._say(Phase.INSTALLING),
+            pause=self._pause,
+        )
+        with self._broken_by(UnfitError, "this machine cannot join"):
+            preflight.check()
+
+    def _call(self, command: Sequence[str], limit_s: float) -> Outcome:
+        output = self._folder.path / "check.log"
+        try:
+            pid = spawn(list(command), self._orders, "", output)
+        except OSError as err:
+            return Outcome(None, f"{command[0]}: {err.strerror}")
+        self._exit_codes.pop(pid, None)  # of an orphan that had the same number
+        code = self._wait_for(pid, limit_s)
+        if code is None:
+            _kill(pid)
+            return Outcome(None, f"no answer in {limit_s:g} s")
+        return Outcome(code, last_words(output))
 
     def _get_ray_token(self) -> str:
         if self._orders.join is not None:
@@ -110,7 +146,7 @@ class Supervisor:
         assert self._orders.join is not None  # noqa: S101  # for the type checker
         self._say(Phase.JOINING)
         for wait_s in _forever(_JOIN_AGAIN_S):
-            attempt = Attempt(self._orders.join)
+            attempt = Attempt(partial(ask, self._orders.join))
             while (answer := attempt.answer()) is None:
                 self._pause(0.05)
             if answer.ray_token:
@@ -245,6 +281,7 @@ class Supervisor:
 
     def _check(self) -> None:
         self._write()
+        self._reporter.step()
         self._lease.renew()
         if self._lease.left_s() <= 0:
             raise _EndedError(Phase.STOPPED, "lease ended")
@@ -283,6 +320,7 @@ class Supervisor:
     def _say(self, phase: Phase, problem: str = "", raylet_pid: int | None = None) -> None:
         if (phase, problem) != (self._status.phase, self._status.problem):
             log(f"{phase}: {problem}" if problem else phase)
+        self._reporter.say(phase, problem)
         self._status = Status(phase, problem, at_s=time.time(), raylet_pid=raylet_pid)
         self._is_status_written = False
         self._write()

@@ -14,12 +14,16 @@ class FakeController:
 
     Attributes:
         replies: Status and JSON body, in order.
+        reports: What nodes reported: phase and problem.
+        report_status: Of every answer to a report.
         is_silent: Take requests and say nothing.
     """
 
     def __init__(self, ray_token: str = "ray-token") -> None:
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.replies: list[tuple[int, object]] = [(200, {"ray_token": ray_token})]
+        self.reports: list[tuple[str, str]] = []
+        self.report_status = 200
         self.is_silent = False
         self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -41,19 +45,26 @@ class FakeController:
         self._thread.join()
         self._server.server_close()
 
+    def _answer(self, path: str, body: dict[str, str]) -> tuple[int, object]:
+        if path == "/api/v1/join/report":
+            assert (body["instance_id"], body["join_token"]) == ("i-1", "one-time")
+            self.reports.append((body["phase"], body["problem"]))
+            return self.report_status, {}
+        self.requests.append((path, body))
+        if len(self.replies) > 1 and not self.is_silent:
+            return self.replies.pop(0)
+        return self.replies[0]
+
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         controller = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                controller.requests.append((self.path, json.loads(body)))
+                status, content = controller._answer(self.path, json.loads(body))
                 if controller.is_silent:
                     controller._closing.wait(30)
                     return
-                status, content = controller.replies[0]
-                if len(controller.replies) > 1:
-                    controller.replies.pop(0)
                 answer = json.dumps(content).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(answer)))

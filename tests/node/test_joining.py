@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,7 @@ def test_an_instance_joins_when_the_controller_is_back(
 def test_a_request_that_is_killed_is_no_answer(controller: FakeController, tmp_path: Path) -> None:
     controller.is_silent = True
     others = set(descendants([os.getpid()]))  # servers that other tests share
-    attempt = Attempt(make_join(tmp_path, controller.url))
+    attempt = Attempt(partial(ask, make_join(tmp_path, controller.url)))
     wait_until(lambda: controller.requests, "the request")
     assert attempt.answer() is None
     (child,) = set(descendants([os.getpid()])) - others
@@ -136,7 +137,7 @@ def test_a_refused_instance_fails_and_stays_rented(
     instance.start_and_wait(Phase.FAILED)
 
     assert "answered 403: the token was used before" in instance.problem
-    assert len(instance.everything()) == 2
+    wait_until(lambda: len(instance.everything()) == 2, "the end of its report")
 
 
 @pytest.mark.slow

@@ -1,0 +1,174 @@
+"""Whether this machine is what its cluster expects, looked at before it joins.
+
+A node with another Ray, another Python or a GPU that no driver shows would fail later, after
+minutes that cost money, and with words that do not say why.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hybrid.node.orders import Expected
+
+PROBE_S = 60.0
+"""How long an interpreter may take to say what it has: its disk may be cold."""
+
+DRIVER_S = 30.0
+"""How long one nvidia-smi may take. It loads the driver; one that hangs never answers."""
+
+_AGAIN_S = 3.0
+_PROBE = """\
+import json, sys
+sys.path = [path for path in sys.path if path]
+from importlib import metadata
+try:
+    ray = metadata.version("ray")
+except metadata.PackageNotFoundError:
+    ray = ""
+print(json.dumps({"python": "%d.%d.%d" % sys.version_info[:3], "ray": ray}))
+"""
+_SMI = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+_DRIVER = re.compile(r"[0-9]+(\.[0-9]+)*")
+_PASSWORD = re.compile(r"//[^/@\s]+@")
+
+
+class UnfitError(Exception):
+    """This machine cannot join; the message says what was found, expected, and what to do."""
+
+
+class Outcome(NamedTuple):
+    """How a command ended.
+
+    Attributes:
+        code: Its exit code; `None` when it took too long or could not be started.
+        words: The end of what it wrote, or why it could not be started.
+    """
+
+    code: int | None
+    words: str
+
+
+@dataclass
+class Preflight:
+    """Looks at the machine in the order in which an answer is cheap.
+
+    Attributes:
+        expected: From the orders.
+        python: The interpreter that is to run Ray.
+        run: Runs a command for at most so many seconds.
+        say: Says why it waits; `""` for nothing.
+        say_installing: Says that Ray is being installed.
+        pause: Waits so many seconds.
+    """
+
+    expected: Expected
+    python: str
+    run: Callable[[Sequence[str], float], Outcome]
+    say: Callable[[str], None]
+    say_installing: Callable[[], None]
+    pause: Callable[[float], None]
+    _found: dict[str, str] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Return when the machine is fit. Raises `UnfitError`."""
+        self._probe()
+        self._check_python()
+        self._check_gpus()
+        self._check_ray()
+
+    def _probe(self) -> None:
+        code, words = self.run([self.python, "-c", _PROBE], PROBE_S)
+        try:
+            content = json.loads(words.splitlines()[-1] if code == 0 else "")
+            self._found = {name: str(content[name]) for name in ("python", "ray")}
+        except (ValueError, TypeError, KeyError, IndexError):
+            raise UnfitError(
+                f"{self.python} of this image does not run ({words}): use an image that has Python "
+                f"{self.expected.python} and Ray {self.expected.ray} there, or set the provider's "
+                "`python` to where they are"
+            ) from None
+
+    def _check_python(self) -> None:
+        wanted, found = self.expected.python, self._found["python"]
+        if wanted and found.split(".")[:2] != wanted.split("."):
+            raise UnfitError(
+                f"this image has Python {found} and the cluster has {wanted}: use an image whose "
+                f"{self.python} is Python {wanted}, or set the provider's `python` to one that is"
+            )
+
+    # --- GPUs ------------------------------------------------------------------------------
+
+    def _check_gpus(self) -> None:
+        if not self.expected.gpus:
+            return
+        waited_s = 0.0
+        # Some images install their driver while they boot.
+        while problem := self._gpu_problem():
+            if waited_s >= self.expected.gpus_within_s:
+                raise UnfitError(problem)
+            self.say(problem)
+            self.pause(_AGAIN_S)
+            waited_s += _AGAIN_S
+        self.say("")
+
+    def _gpu_problem(self) -> str:
+        code, words = self.run(_SMI, DRIVER_S)
+        drivers = [line.strip() for line in words.splitlines() if _DRIVER.fullmatch(line.strip())]
+        wanted = self.expected.gpus
+        if code != 0 or not drivers:
+            return (
+                f"no GPU is seen on this machine (nvidia-smi: {words}) and its offer has {wanted}: "
+                "use an image with the NVIDIA driver"
+            )
+        if len(drivers) < wanted:
+            return (
+                f"nvidia-smi shows {len(drivers)} GPUs on this machine and its offer has {wanted}: "
+                "correct `accelerators` of the pool, or end the machine if one is broken"
+            )
+        least = self.expected.min_driver
+        if least and _numbers(min(drivers, key=_numbers)) < _numbers(least):
+            return (
+                f"this image has NVIDIA driver {drivers[0]} and at least {least} is expected: use "
+                "an image with a newer driver, or lower the provider's `min_driver`"
+            )
+        return ""
+
+    # --- Ray -------------------------------------------------------------------------------
+
+    def _check_ray(self) -> None:
+        if not (problem := self._ray_problem()):
+            return
+        install = self.expected.install
+        if not install:
+            raise UnfitError(
+                f"{problem}: install ray[default]=={self.expected.ray} in {self.python}, use "
+                "another image, or allow it with the provider's `install_ray: true`"
+            )
+        self.say_installing()
+        limit_s = self.expected.install_limit_s
+        code, words = self.run(install, limit_s)
+        if code != 0:
+            what = f"did not finish in {limit_s:g} s" if code is None else "failed"
+            raise UnfitError(
+                f"{problem}, and installing it {what}; its last words: "
+                f"{_PASSWORD.sub('//***@', words)}: see that this machine reaches a package index, "
+                "or use an image that has it"
+            )
+        self._probe()
+        if problem := self._ray_problem():
+            raise UnfitError(f"{problem}, though pip said that it installed it: use another image")
+
+    def _ray_problem(self) -> str:
+        wanted, found = self.expected.ray, self._found["ray"]
+        if not wanted or wanted == found:
+            return ""
+        has = f"Ray {found}" if found else f"no Ray in {self.python}"
+        return f"this image has {has} and the cluster has {wanted}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
