@@ -64,6 +64,7 @@ class SimCloud:
             its wall clock is theirs; otherwise the cloud's clock is always right.
         cluster_id: Whose machines it shows and touches; `""` for all, in a world of one cluster.
         machines: Of the whole account: clouds of several clusters may share them.
+        retired_count: Machines that were removed from `machines`, so that no id is given twice.
         calls: Names of the calls made, for counting.
     """
 
@@ -84,6 +85,7 @@ class SimCloud:
     shares_head_clock: bool = False
     cluster_id: str = ""
     machines: dict[str, Machine] = field(default_factory=dict)
+    retired_count: int = 0
     calls: list[str] = field(default_factory=list)
 
     # --- the port -------------------------------------------------------------------------
@@ -186,7 +188,7 @@ class SimCloud:
         self, offer: Offer, spec: LaunchSpec, *, token: str = "", join_token: str = ""
     ) -> Machine:
         """Make a machine, whoever asked for it."""
-        provider_id = f"{self.name}-m{len(self.machines) + 1}"
+        provider_id = f"{self.name}-m{self.retired_count + len(self.machines) + 1}"
         machine = Machine(
             provider_id=provider_id,
             token=token or f"no-token-{provider_id}",

@@ -71,12 +71,14 @@ class SimRay:
         is_silent: Every call fails with ClusterError.
         is_deaf: Only drains fail.
         answers_get_lost: Drains work, and then their answer is lost.
+        retired_count: Nodes that were removed from `nodes`, so that no id is given twice.
         drains: (instance, kind) of each drain that was asked for.
         killed_busy: Instances whose machine ended while work ran on them.
     """
 
     clock: VirtualClock
     nodes: dict[str, SimNode] = field(default_factory=dict)
+    retired_count: int = 0
     tasks: list[Task] = field(default_factory=list)
     is_silent: bool = False
     is_deaf: bool = False
@@ -94,7 +96,7 @@ class SimRay:
         is_head: bool = False,
     ) -> SimNode:
         node = SimNode(
-            node_id=f"node-{len(self.nodes)}",
+            node_id=f"node-{self.retired_count + len(self.nodes)}",
             instance_id=instance_id,
             host=host,
             labels=labels,
