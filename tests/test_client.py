@@ -340,9 +340,9 @@ def test_a_working_dir_is_sent_again_to_a_controller_that_dropped_it(
 
 
 def test_values_out_of_bounds_are_config_errors_that_name_the_field(client: hybrid.Client) -> None:
-    with pytest.raises(ConfigError, match="^gpus: input should"):
+    with pytest.raises(ConfigError, match=r"^gpus: input should"):
         client.submit("x", gpus=-1)
-    with pytest.raises(ConfigError, match="^priority: input should"):
+    with pytest.raises(ConfigError, match=r"^priority: input should"):
         client.submit("x", priority=101)
 
 
