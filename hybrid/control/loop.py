@@ -23,10 +23,10 @@ from hybrid.control.joins import Joins
 from hybrid.control.jumps import Jumps
 from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
-from hybrid.core.cost import commitment, month_start_s
+from hybrid.core.cost import Payment, commitment_of, day_start_s, rental
 from hybrid.core.errors import FencedError
 from hybrid.core.lifecycle import Fact
-from hybrid.core.models import Commitment, InstanceState, Spend
+from hybrid.core.models import Commitment, InstanceState
 from hybrid.core.policy.caps import cap_reached
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.due import due_s
@@ -75,8 +75,8 @@ class Loop:
     mode: Mode = field(default_factory=Mode)
     commitment: Commitment = field(default_factory=Commitment)
     breach_since_s: float | None = None
-    _spends: tuple[Spend, ...] | None = None
-    _spends_as_of: tuple[int, int] = (0, 0)
+    _payments: tuple[Payment, ...] = ()
+    _payments_as_of: tuple[int, int, float] | None = None
     _last_summary: str = ""
     _trouble: Exception | None = None
 
@@ -213,12 +213,13 @@ class Loop:
 
     def _committed(self) -> Commitment:
         now_s = self.clock.now_s()
-        as_of = self.book.read_count, self.book.ended_count
-        if self._spends is None or self._spends_as_of != as_of:
-            self._spends_as_of = as_of
-            self._spends = tuple(self.book.ledger.spends(since_s=month_start_s(now_s)))
+        as_of = self.book.read_count, self.book.ended_count, day_start_s(now_s)
+        if self._payments_as_of != as_of:
+            self._payments = tuple(self.book.ledger.payments(now_s=now_s))
+            self._payments_as_of = as_of
+        rentals = map(rental, self.book.all())
         exit_s = self.params.policy.exit_s
-        return commitment(self.book.all(), self._spends, now_s=now_s, exit_s=exit_s)
+        return commitment_of(rentals, self._payments, now_s=now_s, exit_s=exit_s)
 
     # --- decide ---------------------------------------------------------------------------
 

@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.adapters.ledger.rows import requested_event
-from hybrid.core.cost import cap_breach, commitment, month_start_s, spend_of
+from hybrid.core.cost import (
+    Payment,
+    cap_breach,
+    commitment,
+    month_start_s,
+    payment,
+    spend_of,
+)
 from hybrid.core.errors import CapExceededError, FencedError, LedgerError
 from hybrid.core.models import (
     Caps,
@@ -115,6 +122,9 @@ class MemoryLedger:
         return tuple(
             sorted((s for s in self._store.spends if s.to_s > since_s), key=lambda s: s.to_s)
         )
+
+    def payments(self, *, now_s: float) -> Sequence[Payment]:
+        return tuple(payment(s) for s in self.spends(since_s=month_start_s(now_s)))
 
     def mark_joined(self, instance_id: str, *, now_s: float) -> bool:
         self.check_epoch()

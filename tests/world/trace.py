@@ -27,6 +27,7 @@ READS = frozenset(
         "logs",
         "mode",
         "offers",
+        "payments",
         "probe",
         "problem",
         "spends",

@@ -44,7 +44,7 @@ def _committed(connection: Connection, *, exit_s: float, now_s: float) -> Commit
     live = connection.execute(
         select(reservations.c.from_s, reservations.c.usd_per_hour, reservations.c.gpu_count)
     )
-    booked = connection.execute(_payments(now_s=now_s))
+    booked = connection.execute(payments_of_month(now_s=now_s))
     return commitment_of(
         map(Rental._make, live.all()),
         map(Payment._make, booked.all()),
@@ -53,7 +53,7 @@ def _committed(connection: Connection, *, exit_s: float, now_s: float) -> Commit
     )
 
 
-def _payments(*, now_s: float) -> Select[tuple[float, float, float]]:
+def payments_of_month(*, now_s: float) -> Select[tuple[float, float, float]]:
     """Return the query for this month's payments, ten thousand of them in a few rows.
 
     Those wholly of today, and those wholly of earlier days of this month, are summed by the

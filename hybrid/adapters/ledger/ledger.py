@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, Table, delete, func, insert, select, update
 
 from hybrid.adapters.ledger import rows, schema
-from hybrid.adapters.ledger.budget import require_caps
+from hybrid.adapters.ledger.budget import payments_of_month, require_caps
 from hybrid.adapters.ledger.store import Store, require_epoch
-from hybrid.core.cost import spend_of
+from hybrid.core.cost import Payment, spend_of
 from hybrid.core.errors import LedgerError
 from hybrid.core.models import (
     Caps,
@@ -179,6 +179,11 @@ class SqlLedger:
         )
         with self._store.reading("read the spends") as connection:
             return tuple(rows.spend_from(row) for row in connection.execute(query))
+
+    def payments(self, *, now_s: float) -> Sequence[Payment]:
+        """See `Ledger.payments`."""
+        with self._store.reading("read the payments") as connection:
+            return tuple(map(Payment._make, connection.execute(payments_of_month(now_s=now_s))))
 
     # --- history --------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from hybrid.core.cost import Payment
 from hybrid.core.models import Caps, Event, Instance, Job, JobState, Model, OfferFailure, Spend
 
 
@@ -104,6 +105,13 @@ class Ledger(Protocol):
 
     def spends(self, *, since_s: float = 0.0) -> Sequence[Spend]:
         """Return booked spend of ended instances whose life ended after `since_s`."""
+        ...
+
+    def payments(self, *, now_s: float) -> Sequence[Payment]:
+        """Return the booked money of this month, in as few pieces as add up the same today.
+
+        A month may have ten thousand ended instances, and each tick adds their money up.
+        """
         ...
 
     def failures(self) -> Sequence[OfferFailure]:
