@@ -30,8 +30,9 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 METADATA = "169.254.169.254"
 ORDERS = Path("/run/init.orders")
 UNITS = Path("/etc/systemd/system")
-# Its own in every body; what must be seen of the machine below them is put back.
-OWN = ("/tmp", "/var/tmp", "/run", "/var/lib", str(UNITS))
+# Its own in every body; what must be seen of the machine below them is put back. All else is this
+# machine's, to be read only.
+OWN = ("/tmp", "/var/tmp", "/run", "/var/lib", "/var/log", "/root", str(UNITS))
 STOP_LIMIT_S = 5.0
 SHUTDOWN_SCRIPT_LIMIT_S = 90.0
 RESTART_AFTER_S = 0.1
@@ -98,7 +99,8 @@ class Init:
                     place = root / kept.relative_to(own)
                     place.mkdir(parents=True, exist_ok=True)
                     _mount("--rbind", str(kept), str(place))
-        for own in OWN:
+        # /tmp comes last: our folder is in it, and is seen there as it was before these mounts.
+        for own in reversed(OWN):
             if Path(own).is_dir():
                 _mount("--rbind", str(self.folder / "files" / own.strip("/")), own)
         hosts = self.folder / "hosts"
@@ -106,6 +108,7 @@ class Init:
         lines = (names | self.facts["hosts"]).items()
         hosts.write_text("".join(f"{address} {name}\n" for name, address in lines))
         _mount("--bind", str(hosts), "/etc/hosts")
+        _mount("-o", "remount,bind,ro", "/")
         socket.sethostname(self.facts["hostname"])
         self._bin.mkdir()
         os.mkfifo(ORDERS)

@@ -13,6 +13,7 @@ import pytest
 
 from hybrid.node.processes import descendants
 from tests.bodies import Body, Boot, Network, require_bodies
+from tests.bodies.body import ROOT
 from tests.bodies.metadata import Ask, Told
 from tests.bodies.network import _used_slots
 from tests.node.box import wait_until
@@ -75,10 +76,23 @@ def test_a_body_has_a_name_an_address_and_folders_of_its_own(
     assert body.was_shut_down
 
 
+def test_a_body_changes_no_file_of_this_machine(network: Network, bodies: list[Body]) -> None:
+    """What installs something would install it here."""
+    places = ("/usr", "/opt", "/etc", sys.prefix, str(ROOT))
+    script = "".join(f"touch {place}/mine && echo wrote {place}\n" for place in places)
+
+    body = boot(network, bodies, f"{script}touch /root/mine /var/log/mine\npoweroff\n")
+
+    wait_until(lambda: not body.is_on, "its end")
+    assert "wrote" not in body.console()
+    assert body.inside("/root/mine").exists()
+    assert not Path("/root/mine").exists()
+
+
 def test_bodies_reach_one_another_and_this_machine(network: Network, bodies: list[Body]) -> None:
     serve = f"{sys.executable} -m http.server 8000 --directory /etc/systemd\n"
     first = boot(network, bodies, serve)
-    ask = f"curl -s --retry 9 --retry-connrefused -m 9 -o /tmp/page http://{first.address}:8000/\n"
+    ask = f"until curl -s -m 2 -o /tmp/page http://{first.address}:8000/; do sleep 0.2; done\n"
 
     second = boot(network, bodies, ask)
 

@@ -72,10 +72,9 @@ def test_they_are_drained_and_returned(story: Story, name: str) -> None:
         events = story.cluster.client.events(subject=row.instance_id).events
         kinds = [event.kind for event in events if event.kind.startswith("instance_")]
 
-        assert kinds == [
-            "instance_requested",
-            "instance_booting",
-            "instance_running",
+        # In between Ray may have refused: what held the node a moment ago was not gone yet.
+        assert kinds[:3] == ["instance_requested", "instance_booting", "instance_running"]
+        assert kinds[-3:] == [
             "instance_draining",
             "instance_terminating",
             "instance_terminated",
