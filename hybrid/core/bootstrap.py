@@ -7,20 +7,23 @@ value, so nothing in a name or a label can become another option.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
-from hybrid.core.models import Shape
-from hybrid.core.nodeplan import AUTO, OFF, HeadPlan, NodePlan, RayHealth, StartPlan
+from hybrid.core.models import LaunchSpec, Shape
+from hybrid.core.nodeplan import AUTO, OFF, HeadPlan, NodePlan, Preflight, RayHealth, StartPlan
 
 __all__ = [
     "HeadPlan",
     "NodePlan",
+    "Preflight",
     "RayHealth",
     "ray_drain_command",
     "ray_head_command",
     "ray_head_environment",
     "ray_node_command",
     "ray_node_environment",
+    "ray_node_expected",
 ]
 
 
@@ -71,6 +74,37 @@ def ray_drain_command(plan: NodePlan) -> list[str]:
     ]
 
 
+def ray_node_expected(
+    plan: NodePlan, spec: LaunchSpec, preflight: Preflight | None = None
+) -> dict[str, object]:
+    """Return what a rented node must find on its machine before it joins.
+
+    See `hybrid.node.preflight`, which reads it.
+
+    Args:
+        plan: Its GPUs must be there, unless they are logical.
+        spec: Has the versions of the cluster; one that is `""` is not looked at.
+        preflight: What the configuration says about it.
+
+    Raises:
+        ValueError: A version is none.
+    """
+    preflight = preflight or Preflight()
+    version, python = spec.ray_version, ".".join(spec.python_version.split(".")[:2])
+    for text in (version, python):
+        if not _VERSION.fullmatch(text):
+            raise ValueError(f"{text!r} is not a version")
+    expected: dict[str, object] = {"ray": version, "python": python}
+    if not plan.are_gpus_logical and (gpu_count := int(plan.resources.get("GPU", 0))):
+        expected["gpus"] = gpu_count
+        if preflight.min_driver:
+            expected["min_driver"] = preflight.min_driver
+    if preflight.install_ray and version:
+        install = [plan.python, "-P", "-m", "pip", "install", "--no-input"]
+        expected["install"] = [*install, f"ray[default]=={version}"]
+    return expected
+
+
 def ray_head_environment(plan: HeadPlan) -> dict[str, str | None]:
     """Return the environment of the head, without secrets; `None` takes a variable away."""
     # Ray fails a job that has waited 15 minutes for resources. How long work may wait is the
@@ -89,6 +123,7 @@ def ray_node_environment(plan: NodePlan) -> dict[str, str | None]:
     return env
 
 
+_VERSION = re.compile(r"([0-9][0-9A-Za-z.+!-]{0,39})?")
 _JOB_START_LIMIT_S = 365 * 24 * 3600
 
 

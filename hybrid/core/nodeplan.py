@@ -161,6 +161,24 @@ class NodePlan(StartPlan):
     are_gpus_logical: bool = False
 
 
+class Preflight(Model):
+    """What a rented node looks at before it joins, as far as the configuration decides it.
+
+    Attributes:
+        install_ray: Where the image has another Ray than the cluster, or none, install the
+            cluster's with pip when the machine boots. It takes minutes, and a package index that
+            the machine reaches; without it such a machine is given up, with the reason.
+        min_driver: Oldest NVIDIA driver that the image may have, such as `"535.104"`, in quotes;
+            any when absent.
+        logical_gpus: GPUs are numbers only, as in an emulated cloud: no node asks nvidia-smi for
+            them.
+    """
+
+    install_ray: bool = False
+    min_driver: str = Field(default="", pattern=r"^([0-9]{1,6}(\.[0-9]{1,6}){0,3})?$")
+    logical_gpus: bool = False
+
+
 class HeadPlan(StartPlan):
     """The Ray head to be started.
 

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from hybrid.core.models import Market
+from hybrid.core.nodeplan import Preflight
 from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
 from providers.aws.machines import Knowledge
 
@@ -179,8 +180,8 @@ class Pool(_Section):
         return "/".join(filter(None, parts))
 
 
-class Params(_Section):
-    """The provider's whole configuration.
+class Params(Preflight, _Section):
+    """The provider's whole configuration; beside this, what `Preflight` says.
 
     Attributes:
         profile: Profile of the AWS configuration; the SDK's own search when absent.

@@ -187,6 +187,7 @@ class AwsProvider:
                 join_token=join_token,
                 python=self._params.python,
                 is_spot=pool.use_spot,
+                preflight=self._params,
             )
         except ValidationError as err:
             message = "; ".join(item["msg"] for item in err.errors(include_url=False))

@@ -11,9 +11,11 @@ from string import Template
 
 from hybrid.core.bootstrap import (
     NodePlan,
+    Preflight,
     ray_drain_command,
     ray_node_command,
     ray_node_environment,
+    ray_node_expected,
 )
 from hybrid.core.models import LaunchSpec, Shape
 
@@ -106,6 +108,7 @@ def user_data(
     join_token: str,
     python: str,
     is_spot: bool = False,
+    preflight: Preflight | None = None,
     folder: str = FOLDER,
     units: str = UNITS,
     metadata: str = METADATA,
@@ -119,6 +122,7 @@ def user_data(
         join_token: One-time secret; the script keeps it in a file that only root can read.
         python: Interpreter of the image that has Ray and this program.
         is_spot: Whether AWS may take the machine back, so that it is to watch for the notice.
+        preflight: What the node looks at before it joins.
         folder: Where the node's files lie.
         units: Where systemd's files lie.
         metadata: The instance metadata service.
@@ -130,7 +134,14 @@ def user_data(
     for text in (join_token, python, folder, units, metadata, spec.instance_id, spec.cluster_id):
         if not _PLAIN.fullmatch(text):
             raise ValueError(f"{text[:40]!r} cannot be part of user data")
-    orders = _node(spec, shape, python=python, folder=folder, is_spot=is_spot)
+    orders = _node(
+        spec,
+        shape,
+        python=python,
+        folder=folder,
+        is_spot=is_spot,
+        preflight=preflight or Preflight(),
+    )
     node = json.dumps(orders, separators=(",", ":"))
     pause_s = every_s or (SPOT_EVERY_S if is_spot else EVERY_S)
     script = _SCRIPT.substitute(
@@ -157,7 +168,13 @@ def user_data(
 
 
 def _node(
-    spec: LaunchSpec, shape: Shape, *, python: str, folder: str, is_spot: bool
+    spec: LaunchSpec,
+    shape: Shape,
+    *,
+    python: str,
+    folder: str,
+    is_spot: bool,
+    preflight: Preflight,
 ) -> dict[str, object]:
     """Return the content of node.json; see `hybrid.node.orders`."""
     plan = NodePlan(
@@ -168,6 +185,7 @@ def _node(
         instance_id=spec.instance_id,
         head_address=spec.head_address,
         is_machine_shared=False,
+        are_gpus_logical=preflight.logical_gpus,
     )
     return {
         "id": spec.instance_id,
@@ -182,5 +200,6 @@ def _node(
             "join_token_file": f"{folder}/join_token",
         },
         "lease_file": f"{folder}/lease",
+        "expected": ray_node_expected(plan, spec, preflight),
         **({"drain_command": ray_drain_command(plan)} if is_spot else {}),
     }

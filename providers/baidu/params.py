@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from hybrid.core import gpu_names
+from hybrid.core.nodeplan import Preflight
 from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, shown, size_bytes
 from providers.baidu.spec import SPEC, Inside, inside
 
@@ -183,8 +184,10 @@ class Pool(_Section):
         return GpuRequest(gpu_names.ray_type(named.accelerator), named.gpu_count)
 
 
-class Params(_Section):
-    """The provider's whole configuration. Credentials come from elsewhere: `credentials.py`.
+class Params(Preflight, _Section):
+    """The provider's whole configuration; beside this, what `Preflight` says.
+
+    Credentials come from elsewhere: `credentials.py`.
 
     Attributes:
         exchange: Needed for prices in CNY and for spot instances, which are bid for in CNY.

@@ -133,7 +133,13 @@ class BaiduProvider:
                     "spaces, '-', '_', '/' or '.'"
                 )
         try:
-            text = script(spec, offer.shape, python=self._params.python, join_token=join_token)
+            text = script(
+                spec,
+                offer.shape,
+                python=self._params.python,
+                join_token=join_token,
+                preflight=self._params,
+            )
         except ValueError as err:
             raise self._invalid(str(err)) from err
         name = f"hybrid-{self._context.cluster_name}-{spec.instance_id}"

@@ -9,11 +9,18 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shlex
 import textwrap
 
 from pydantic import ValidationError
 
-from hybrid.core.bootstrap import NodePlan, ray_node_command, ray_node_environment
+from hybrid.core.bootstrap import (
+    NodePlan,
+    Preflight,
+    ray_node_command,
+    ray_node_environment,
+    ray_node_expected,
+)
 from hybrid.core.models import LaunchSpec, Shape
 
 MAX_BYTES = 16 * 1024
@@ -25,7 +32,14 @@ _JOIN_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
 _COLUMNS = 76
 
 
-def script(spec: LaunchSpec, shape: Shape, *, python: str, join_token: str) -> str:
+def script(
+    spec: LaunchSpec,
+    shape: Shape,
+    *,
+    python: str,
+    join_token: str,
+    preflight: Preflight | None = None,
+) -> str:
     """Return the script of one instance. Equal arguments give equal text.
 
     Raises:
@@ -35,7 +49,8 @@ def script(spec: LaunchSpec, shape: Shape, *, python: str, join_token: str) -> s
         raise ValueError("the join token has characters that cannot be passed on")
     # No file of a lease: the instance's own expiry is Baidu's release time, which `extend`
     # moves, and a date written here could not be moved.
-    plan = _plan(spec, shape, python)
+    preflight = preflight or Preflight()
+    plan = _plan(spec, shape, python, preflight)
     node = {
         "id": spec.instance_id,
         "cluster_id": spec.cluster_id,
@@ -48,13 +63,14 @@ def script(spec: LaunchSpec, shape: Shape, *, python: str, join_token: str) -> s
             "instance_id": spec.instance_id,
             "join_token_file": f"{_FOLDER}/join_token",
         },
+        "expected": ray_node_expected(plan, spec, preflight),
     }
     text = _TEXT.format(
         folder=_FOLDER,
         # In base64 nothing of it can mean anything to the shell.
         node=_encoded(json.dumps(node, sort_keys=True)),
         join_token=_encoded(join_token),
-        python=python,
+        python=shlex.quote(python),
     )
     if len(text.encode()) > MAX_BYTES:
         raise ValueError(f"user data has {len(text.encode())} bytes; at most {MAX_BYTES} fit")
@@ -77,7 +93,7 @@ exec {python} -P -m hybrid.node start {folder}
 """
 
 
-def _plan(spec: LaunchSpec, shape: Shape, python: str) -> NodePlan:
+def _plan(spec: LaunchSpec, shape: Shape, python: str, preflight: Preflight) -> NodePlan:
     try:
         return NodePlan(
             python=python,
@@ -87,6 +103,7 @@ def _plan(spec: LaunchSpec, shape: Shape, python: str) -> NodePlan:
             instance_id=spec.instance_id,
             head_address=spec.head_address,
             is_machine_shared=False,
+            are_gpus_logical=preflight.logical_gpus,
         )
     except ValidationError as err:
         # Its own words quote all of the input.

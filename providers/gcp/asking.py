@@ -35,7 +35,9 @@ def single(
         place_of(params, pool, spec),
         project=params.project,
         labels=labels_of(spec, token=token, extra=params.tags),
-        script=startup_script(offer, spec, join_token=join_token, python=pool.python),
+        script=startup_script(
+            offer, spec, join_token=join_token, python=pool.python, preflight=pool
+        ),
         expires_at_s=spec.expires_at_s,
     )
 
@@ -62,7 +64,14 @@ def gang(
         names.values(),
         project=params.project,
         labels=gang_labels_of(first, token=token, extra=params.tags),
-        script=gang_script(offer, first, names=names, join_tokens=join_tokens, python=pool.python),
+        script=gang_script(
+            offer,
+            first,
+            names=names,
+            join_tokens=join_tokens,
+            python=pool.python,
+            preflight=pool,
+        ),
         expires_at_s=first.expires_at_s,
     )
 

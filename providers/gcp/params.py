@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from hybrid.core.nodeplan import Preflight
 from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
 from providers.gcp.machines import Knowledge
 from providers.gcp.naming import ZONE
@@ -57,8 +58,10 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Machine(_Section):
+class Machine(Preflight, _Section):
     """What may stand with the account for all pools, or with one pool for itself.
+
+    Beside this, what `Preflight` says.
 
     Attributes:
         image: Of the boot disk: `projects/P/global/images/NAME` or `.../family/NAME`. It must

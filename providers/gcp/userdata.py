@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping
 
 from hybrid.core.bootstrap import (
     NodePlan,
+    Preflight,
     ray_drain_command,
     ray_node_command,
     ray_node_environment,
+    ray_node_expected,
 )
 from hybrid.core.models import LaunchSpec, Market, Offer
 
@@ -123,6 +126,7 @@ write join_token "$token"
 write node.json "${{node//{stand_in}/"$id"}}"
 """
 _TRIES = 60
+_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")  # it is put into JSON as it is
 
 
 def startup_script(
@@ -131,6 +135,7 @@ def startup_script(
     *,
     join_token: str,
     python: str,
+    preflight: Preflight | None = None,
     folder: str = FOLDER,
     look_s: float = 20.0,
     spot_look_s: float = SPOT_LOOK_S,
@@ -142,6 +147,7 @@ def startup_script(
         spec: Whom the node belongs to and where its head is.
         join_token: Kept in a file that only root reads.
         python: Interpreter of the image.
+        preflight: What the node looks at before it joins.
         folder: Where the node program's files go.
         look_s: How often the lease is looked at.
         spot_look_s: How often a spot machine asks whether it is taken back.
@@ -152,7 +158,7 @@ def startup_script(
     watch = _watch(offer, spot_look_s)
     who = _ALONE.format(
         join_token=shlex.quote(join_token),
-        node=shlex.quote(json.dumps(_orders(offer, spec, python, folder))),
+        node=shlex.quote(json.dumps(_orders(offer, spec, python, folder, preflight))),
     )
     return _whole(who, spec, python=python, folder=folder, look_s=look_s, watch=watch)
 
@@ -164,6 +170,7 @@ def gang_script(
     names: Mapping[str, str],
     join_tokens: Mapping[str, str],
     python: str,
+    preflight: Preflight | None = None,
     folder: str = FOLDER,
     look_s: float = 20.0,
     spot_look_s: float = SPOT_LOOK_S,
@@ -177,6 +184,7 @@ def gang_script(
         names: Names of the machines by our ids.
         join_tokens: By our ids. Every machine of the gang can read them all.
         python: As there.
+        preflight: As there.
         folder: As there.
         look_s: As there.
         spot_look_s: As there.
@@ -185,9 +193,13 @@ def gang_script(
     Raises:
         ValueError: As there.
     """
+    for instance_id in names:
+        if not _ID.fullmatch(instance_id):
+            raise ValueError(f"{instance_id[:40]!r} cannot be the id of an instance")
     # Stands for the id in orders that are otherwise the same. Nothing else can look like it.
     stand_in = "gang-" + hashlib.sha256("/".join(names.values()).encode()).hexdigest()[:24]
-    orders = _orders(offer, spec.model_copy(update={"instance_id": stand_in}), python, folder)
+    member = spec.model_copy(update={"instance_id": stand_in})
+    orders = _orders(offer, member, python, folder, preflight)
     lines = (
         f"{shlex.quote(name)}) id={shlex.quote(i)} token={shlex.quote(join_tokens[i])};;"
         for i, name in names.items()
@@ -216,6 +228,8 @@ def _whole(
         watch=watch,
         python=shlex.quote(python),
     )
+    if "\0" in script:
+        raise ValueError("a value of the start-up script has a zero byte")
     size = len(script.encode())
     if size > LIMIT_BYTES:
         raise ValueError(
@@ -237,8 +251,11 @@ def expiry_text(at_s: float) -> str:
     return f"{at_s:.3f}"
 
 
-def _orders(offer: Offer, spec: LaunchSpec, python: str, folder: str) -> Mapping[str, object]:
+def _orders(
+    offer: Offer, spec: LaunchSpec, python: str, folder: str, preflight: Preflight | None
+) -> Mapping[str, object]:
     """Return the node.json of the node program."""
+    preflight = preflight or Preflight()
     plan = NodePlan(
         python=python,
         temp_dir=_TEMP_DIR,
@@ -247,6 +264,7 @@ def _orders(offer: Offer, spec: LaunchSpec, python: str, folder: str) -> Mapping
         instance_id=spec.instance_id,
         head_address=spec.head_address,
         is_machine_shared=False,
+        are_gpus_logical=preflight.logical_gpus,
     )
     return {
         "id": spec.instance_id,
@@ -261,5 +279,6 @@ def _orders(offer: Offer, spec: LaunchSpec, python: str, folder: str) -> Mapping
             "join_token_file": f"{folder}/join_token",
         },
         "lease_file": f"{folder}/lease",
+        "expected": ray_node_expected(plan, spec, preflight),
         **({"drain_command": ray_drain_command(plan)} if offer.market is Market.SPOT else {}),
     }

@@ -15,6 +15,7 @@ from hybrid.core.bootstrap import (
     ray_drain_command,
     ray_node_command,
     ray_node_environment,
+    ray_node_expected,
 )
 from hybrid.core.errors import (
     CapacityError,
@@ -188,6 +189,7 @@ class LocalProvider:
                 "join_token_file": str(path / "join_token"),
             },
             "boot_delay_s": pool.boot_delay,
+            "expected": ray_node_expected(plan, spec),
             "lease_file": str(path / "lease"),
             # As on a real cloud: what is not spot is never taken back.
             **({"drain_command": ray_drain_command(plan)} if pool.use_spot else {}),

@@ -14,14 +14,18 @@ from pydantic import ValidationError
 from hybrid.core.bootstrap import (
     HeadPlan,
     NodePlan,
+    Preflight,
     RayHealth,
     ray_drain_command,
     ray_head_command,
     ray_head_environment,
     ray_node_command,
     ray_node_environment,
+    ray_node_expected,
 )
+from hybrid.core.models import LaunchSpec
 from hybrid.core.nodeplan import clean_label
+from hybrid.node.orders import Expected, parse
 
 
 def make_node(**changes: Any) -> NodePlan:
@@ -251,3 +255,80 @@ def test_a_clean_label_keeps_what_it_can() -> None:
     assert clean_label("NVIDIA A100 80GB (SXM)") == "NVIDIA-A100-80GB-SXM"
     assert clean_label("p5.48xlarge") == "p5.48xlarge"
     assert clean_label("——") == ""
+
+
+# --- what a rented node must find on its machine --------------------------------------------------
+
+
+def make_spec(**changes: Any) -> LaunchSpec:
+    spec = {
+        "cluster_id": "c",
+        "instance_id": "i-1",
+        "epoch": 1,
+        "head_address": "127.0.0.1:6379",
+        "controller_url": "http://127.0.0.1:1",
+        "labels": {},
+        "expires_at_s": 0.0,
+        "ray_version": "2.60.0",
+        "python_version": "3.11.9",
+    }
+    return LaunchSpec.model_validate(spec | changes)
+
+
+def expected(plan: NodePlan, spec: LaunchSpec, preflight: Preflight) -> Expected:
+    """Return what the node's own program reads in it."""
+    content = {
+        "id": "i-1",
+        "cluster_id": "c",
+        "role": "instance",
+        "command": ray_node_command(plan),
+        "temp_dir": plan.temp_dir,
+        "expected": json.loads(json.dumps(ray_node_expected(plan, spec, preflight))),
+    }
+    found = parse(content).expected
+    assert found is not None
+    return found
+
+
+def test_a_node_expects_the_clusters_versions_and_the_offers_gpus() -> None:
+    assert expected(make_node(), make_spec(), Preflight()) == Expected(
+        ray="2.60.0", python="3.11", gpus=4
+    )
+
+
+def test_a_driver_and_an_install_are_expected_where_the_configuration_says_so() -> None:
+    preflight = Preflight(install_ray=True, min_driver="535.104")
+
+    found = expected(make_node(), make_spec(), preflight)
+
+    assert found.min_driver == "535.104"
+    assert found.install == (
+        *("/opt/venv/bin/python", "-P", "-m", "pip", "install", "--no-input"),
+        "ray[default]==2.60.0",
+    )
+
+
+@pytest.mark.parametrize("changes", [{"are_gpus_logical": True}, {"resources": {"CPU": 4}}])
+def test_gpus_that_no_device_decides_are_not_looked_for(changes: dict[str, Any]) -> None:
+    found = expected(make_node(**changes), make_spec(), Preflight(min_driver="535"))
+
+    assert (found.gpus, found.min_driver) == (0, "")
+
+
+def test_a_version_that_nobody_knows_is_not_looked_at() -> None:
+    spec = make_spec(ray_version="", python_version="")
+
+    assert expected(make_node(), spec, Preflight(install_ray=True)) == Expected(gpus=4)
+
+
+@pytest.mark.parametrize("version", ["-r /etc/passwd", "2.60; reboot", "x", "1\n", "2" * 50])
+def test_what_is_no_version_never_becomes_a_word_of_pip(version: str) -> None:
+    for changes in ({"ray_version": version}, {"python_version": version}):
+        with pytest.raises(ValueError, match="is not a version"):
+            ray_node_expected(make_node(), make_spec(**changes))
+
+
+@pytest.mark.parametrize("driver", ["new", "535.", "1.2.3.4.5", "-1", "535 "])
+def test_a_driver_that_is_no_version_is_refused(driver: str) -> None:
+    with pytest.raises(ValidationError):
+        Preflight(min_driver=driver)

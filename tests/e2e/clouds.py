@@ -33,7 +33,8 @@ class Clouds:
         return {
             "onprem": {"hosts": []},
             "budget": {"nodes": 20, "gpus": None, "usd_per_hour": None, "usd_per_day": None},
-            "providers": {name: self.by_name[name].account() for name in names},
+            # Machines with bodies have what this machine has, which is no GPU.
+            "providers": {n: {**self.by_name[n].account(), "logical_gpus": True} for n in names},
             "clouds": {"any_of": None, "ordered": list(pools)},
         }
 

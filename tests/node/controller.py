@@ -15,6 +15,7 @@ class FakeController:
     Attributes:
         replies: Status and JSON body, in order.
         reports: What nodes reported: phase and problem.
+        reporters: Who did: id and token.
         report_status: Of every answer to a report.
         is_silent: Take requests and say nothing.
     """
@@ -23,6 +24,7 @@ class FakeController:
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.replies: list[tuple[int, object]] = [(200, {"ray_token": ray_token})]
         self.reports: list[tuple[str, str]] = []
+        self.reporters: set[tuple[str, str]] = set()
         self.report_status = 200
         self.is_silent = False
         self._closing = threading.Event()
@@ -47,7 +49,7 @@ class FakeController:
 
     def _answer(self, path: str, body: dict[str, str]) -> tuple[int, object]:
         if path == "/api/v1/join/report":
-            assert (body["instance_id"], body["join_token"]) == ("i-1", "one-time")
+            self.reporters.add((body["instance_id"], body["join_token"]))
             self.reports.append((body["phase"], body["problem"]))
             return self.report_status, {}
         self.requests.append((path, body))

@@ -6,7 +6,8 @@ a moment), `stubborn` (it ignores SIGTERM). What it was given is written to `fak
 folder of --temp-dir.
 
 It stands in for `ray drain-node` too: FAKE_DRAIN says what the calls do, the last word again and
-again (`fail,hang,ok`), and each is a line of the file FAKE_DRAIN_CALLS.
+again (`fail,hang,ok`), and each is a line of the file FAKE_DRAIN_CALLS. And for an interpreter
+that is asked with `-c` for its version and Ray's.
 """
 
 from __future__ import annotations
@@ -97,6 +98,9 @@ def drain_node() -> int:
 
 
 def main() -> int:
+    if sys.argv[1] == "-c":
+        say(json.dumps({"python": "3.11.0", "ray": "2.60.0"}))
+        return 0
     if sys.argv[1] == "drain-node":
         return drain_node()
     mode = os.environ.get("FAKE_RAY", "ok")

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.node.environment import node_environment
 from hybrid.node.folder import BadFolderError, Folder, Phase, Status
-from hybrid.node.orders import Role, Takeback, parse
+from hybrid.node.orders import Expected, Role, Takeback, parse
 
 GOOD: dict[str, object] = {
     "id": "i-1",
@@ -38,6 +38,7 @@ def test_everything_can_be_said() -> None:
         | {"env": {"A": "b", "C": None}, "ray_token_file": "/r", "join": join}
         | {"boot_delay_s": 3, "start_limit_s": 9.5, "lease_file": "/l", "ports": [2000, 3000]}
         | {"drain_command": ["a", "b"], "takeback": {"after_s": 60, "notice_s": 30}}
+        | {"expected": {"ray": "2.60.0", "python": "3.11", "gpus": 8, "install": ["pip"]}}
     )
 
     assert orders.env == {"A": "b", "C": None}
@@ -48,6 +49,7 @@ def test_everything_can_be_said() -> None:
     assert orders.ports == (2000, 3000)
     assert orders.drain_command == ("a", "b")
     assert orders.takeback == Takeback(after_s=60.0, notice_s=30.0)
+    assert orders.expected == Expected(ray="2.60.0", python="3.11", gpus=8, install=("pip",))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,14 @@ def test_everything_can_be_said() -> None:
         ("env", {"A": 1}),
         ("env", ["A"]),
         ("join", "http://x"),
+        ("expected", "2.60.0"),
+        ("expected", {"ray": 2.6}),
+        ("expected", {"gpus": -1}),
+        ("expected", {"gpus": True}),
+        ("expected", {"gpus": "8"}),
+        ("expected", {"min_driver": "new"}),
+        ("expected", {"install": "pip install"}),
+        ("expected", {"gpus_within_s": "1m"}),
         ("join", {"url": "http://x"}),
         ("boot_delay_s", -1),
         ("boot_delay_s", "3s"),

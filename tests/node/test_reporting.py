@@ -166,6 +166,7 @@ def test_a_report_is_one_request_of_bounded_size(
 
     assert answer == Answer()
     assert controller.reports == [("failed", "\u6b65" * 2000)]
+    assert controller.reporters == {("i-1", "one-time")}
 
 
 @pytest.mark.parametrize(
@@ -198,6 +199,7 @@ def test_ray_that_does_not_start_is_reported_with_its_last_words(
 
     wait_until(lambda: ("failed", instance.problem) in controller.reports, "the report")
     assert "the cluster runs Ray 0.1" in instance.problem
+    assert controller.reporters == {("i-1", "one-time")}  # also after it was traded
 
 
 @pytest.mark.slow
