@@ -1,10 +1,11 @@
-"""Ray Jobs on a cluster whose nodes share one machine."""
+"""Ray Jobs on a cluster of which many nodes share this machine."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from hybrid.adapters.ray import RayJobs
 from hybrid.adapters.text_files import GrowingFile, end_of, pieces_of
@@ -12,13 +13,15 @@ from hybrid.core.errors import JobError
 from hybrid.core.ports import Clock, LogEnd
 
 _POLL_S = 0.3
+_LOOPBACK = "127.0.0.1"
 
 
 class LocalJobs(RayJobs):
-    """See `hybrid.core.ports.JobRunner`; logs are read from the nodes' own folders.
+    """See `hybrid.core.ports.JobRunner`; logs of this machine are read from the nodes' folders.
 
     Ray tells nodes apart by their address. Here all have one, so Ray's agents look for a driver's
-    log in the head's folder although the driver ran on another node (measured on Ray 2.60).
+    log in the head's folder although the driver ran on another node (measured on Ray 2.60). Those
+    of other machines are Ray's to bring.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class LocalJobs(RayJobs):
         """
         super().__init__(dashboard_url, token, address=address)
         self._ray_dir = ray_dir
+        self._head_ip = address.rpartition(":")[0].strip("[]")
         self._clock = clock
 
     def logs(self, job_id: str) -> Iterator[str]:
@@ -44,17 +48,20 @@ class LocalJobs(RayJobs):
             for piece in pieces_of(path):
                 is_empty = False
                 yield piece
-        if is_empty:
+        # The head's folder holds what Ray says of the start, wherever the driver then runs.
+        if is_empty or self._is_elsewhere(self._driver_ip(job_id)):
             yield from super().logs(job_id)
 
     def log_end(self, job_id: str, *, limit_bytes: int) -> LogEnd:
         """See `JobRunner.log_end`."""
         end = end_of(self._files(job_id), limit_bytes)
-        return end if end.text else super().log_end(job_id, limit_bytes=limit_bytes)
+        is_here = end.text and not self._is_elsewhere(self._driver_ip(job_id))
+        return end if is_here else super().log_end(job_id, limit_bytes=limit_bytes)
 
     def follow_logs(self, job_id: str) -> Iterator[str]:
         """See `JobRunner.follow_logs`."""
         files: dict[Path, GrowingFile] = {}
+        ip = ""
         while True:
             # The state before the files: what is written later belongs to a job that runs.
             is_ended = self._is_ended(job_id)
@@ -63,11 +70,25 @@ class LocalJobs(RayJobs):
                 for piece in files.setdefault(path, GrowingFile(path)).fresh(is_last=is_ended):
                     is_silent = False
                     yield piece
+            ip = ip or self._driver_ip(job_id)
+            if self._is_elsewhere(ip):
+                yield from super().follow_logs(job_id)
+                return
             if is_ended:
                 return
             if is_silent:
                 yield ""  # lets a reader that has gone away end this
             self._clock.sleep(_POLL_S)
+
+    def _driver_ip(self, job_id: str) -> str:
+        """Return the address of the driver's node; `""` before it has one."""
+        if self._head_ip == _LOOPBACK:
+            return _LOOPBACK  # nodes of other machines could not join
+        raw = self._find(job_id) or {}
+        return urlsplit(str(raw.get("driver_agent_http_address") or "")).hostname or ""
+
+    def _is_elsewhere(self, driver_ip: str) -> bool:
+        return driver_ip not in ("", self._head_ip)
 
     def _is_ended(self, job_id: str) -> bool:
         status = self.statuses().get(job_id)

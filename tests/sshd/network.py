@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,16 @@ from tests.sshd.server import Keys, Server
 _MARK = "hybs"
 _FIRST, _LAST = 1, 250
 _SSH_PORT = 22
-_HOSTNAME = 'hostname "$1"; shift; exec "$@"'
+# Where Ray has its files is the machine's own, and empty after a reboot.
+_BOOT = """\
+hostname "$1"; mkdir -p -m 700 "$2"; mount -t tmpfs -o mode=700 tmpfs "$2"
+if [ -n "$3" ]; then
+    mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system /run/sshd
+    mkdir -p /etc/systemd/system; mount --bind "$3" /etc/systemd/system
+fi
+shift 3; exec "$@"
+"""
+_SYSTEMCTL = Path(__file__).with_name("systemctl.py")
 
 
 class Network:
@@ -37,10 +47,27 @@ class Network:
         _ip("addr", "add", f"{self.address}/24", "dev", self.bridge)
         _ip("link", "set", self.bridge, "up")
 
-    def machine(self, hostname: str = "", *, path: str = "") -> Machine:
-        """Return another machine with a running SSH server whose key is on record."""
+    def machine(
+        self,
+        hostname: str = "",
+        *,
+        path: str = "",
+        has_systemd: bool = False,
+        has_own_pids: bool = False,
+    ) -> Machine:
+        """Return another machine with a running SSH server whose key is on record.
+
+        Args:
+            hostname: What it calls itself.
+            path: PATH of whoever logs in, ours if empty.
+            has_systemd: A stand-in for systemctl works there.
+            has_own_pids: It sees no processes but its own. Ray needs that to tell which of its
+                nodes a driver belongs to; without, its process ids are the same here and there.
+        """
         number = 10 + len(self.machines)
-        made = Machine(self, number, hostname or f"m{number}", self._keys, path)
+        made = Machine(
+            self, number, hostname or f"m{number}", self._keys, path, has_systemd, has_own_pids
+        )
         self.machines.append(made)
         made.start()
         made.know()
@@ -69,7 +96,16 @@ class Network:
 class Machine(Server):
     """A server in a network namespace, with an address and a host name of its own."""
 
-    def __init__(self, network: Network, number: int, hostname: str, keys: Keys, path: str) -> None:
+    def __init__(
+        self,
+        network: Network,
+        number: int,
+        hostname: str,
+        keys: Keys,
+        path: str,
+        has_systemd: bool,
+        has_own_pids: bool,
+    ) -> None:
         self.space = f"{network.bridge}-{number}"
         self._cable = f"{network.bridge}v{number}"
         ip = f"10.232.{network.slot}.{number}"
@@ -80,9 +116,16 @@ class Machine(Server):
         for device in ("lo", "eth0"):
             _ip("-n", self.space, "link", "set", device, "up")
         _ip("-n", self.space, "route", "add", "default", "via", network.address)
-        space = ("ip", "netns", "exec", self.space, "unshare", "--uts")
-        inside = (*space, "sh", "-c", _HOSTNAME, "sh", hostname)
-        super().__init__(keys, ip=ip, port=_SSH_PORT, inside=inside, path=path)
+        own = ("--pid", "--fork", "--kill-child", "--mount-proc") if has_own_pids else ()
+        space = ("ip", "netns", "exec", self.space, "unshare", "--uts", *own)
+        super().__init__(keys, ip=ip, port=_SSH_PORT, path=path)
+        self.units = self.folder / "units"
+        self.units.mkdir()
+        places = (f"/tmp/hybrid-{os.getuid()}", str(self.units) if has_systemd else "")
+        self._shell = (*space, "sh", "-c", _BOOT, "sh", hostname, *places)
+        if has_systemd:
+            text = f'#!/bin/sh\nexec {sys.executable} {_SYSTEMCTL} {self.units} "$@"\n'
+            self.tool("systemctl", text)
 
     def pids(self) -> list[int]:
         """Return its processes."""
@@ -91,6 +134,26 @@ class Machine(Server):
     def inside(self, *command: str) -> None:
         """Run a command in its network."""
         _ip("netns", "exec", self.space, *command)
+
+    def file(self, path: str | Path) -> Path:
+        """Return where one of its files can be read from here."""
+        return Path(f"/proc/{self.pids()[0]}/root{path}")
+
+    def boot(self) -> None:
+        """Start it, and with it what systemd was told to start at each boot."""
+        self.start()
+        pid = str(self.pids()[0])
+        command: list[str | Path] = [
+            "nsenter",
+            "-t",
+            pid,
+            "-n",
+            "-m",
+            "-u",
+            self.tools / "systemctl",
+            "boot",
+        ]
+        subprocess.run(command, check=True)
 
     def power_off(self) -> None:
         """End all of its processes, as a power cut does."""

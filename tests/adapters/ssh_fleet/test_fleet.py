@@ -53,8 +53,8 @@ class Lab:
         self._fleets: list[SshFleet] = []
         self.records = Records(folder / "hosts")
 
-    def machine(self, hostname: str, *, ray: str = "2.60.0") -> Machine:
-        made = self.network.machine(hostname)
+    def machine(self, hostname: str, *, ray: str = "2.60.0", has_systemd: bool = False) -> Machine:
+        made = self.network.machine(hostname, has_systemd=has_systemd)
         interpreter(made.home / "ray", ray)
         return made
 
@@ -198,6 +198,46 @@ def test_a_host_that_reboots_fails_and_joins_again(
     assert set(fleet.probe("a").pids).isdisjoint(before)
 
 
+def test_where_systemd_runs_a_reboot_needs_nobody(lab: Lab) -> None:
+    machine = lab.machine("m", has_systemd=True)
+    fleet = lab.fleet(lab.host("a", machine))
+    fleet.join("a")
+    wait_for(fleet, "a", HostState.JOINED)
+    unit = machine.units / f"hybrid-{CLUSTER}-a.service"
+    assert unit.exists()
+    assert (folder_of(machine, "a") / "kept_by").read_text() == "system"
+    before = fleet.probe("a").pids
+    fleet.close()
+
+    machine.power_off()
+    machine.boot()
+
+    wait_until(lambda: "raylet" in names(machine), "the node to start by itself")
+    again = lab.fleet(lab.host("a", machine))
+    again.join("a")
+    wait_for(again, "a", HostState.JOINED)
+    after = again.probe("a").pids
+    assert set(after).isdisjoint(before)
+    again.leave("a")
+    assert names(machine) == set()
+    assert not unit.exists()
+    machine.power_off()
+    machine.boot()
+    assert names(machine) == set()
+
+
+def test_a_systemd_that_refuses_is_done_without(lab: Lab) -> None:
+    machine = lab.machine("m", has_systemd=True)
+    machine.tool("systemctl", "#!/bin/sh\nexit 1\n")
+    fleet = lab.fleet(lab.host("a", machine))
+
+    fleet.join("a")
+    wait_for(fleet, "a", HostState.JOINED)
+
+    assert (folder_of(machine, "a") / "kept_by").read_text() == ""
+    assert [path.name for path in machine.units.iterdir()] == []
+
+
 def test_a_node_that_dies_is_told_and_can_join_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,7 +310,7 @@ def test_work_sees_only_the_cards_that_are_configured(lab: Lab) -> None:
     assert orders["env"]["CUDA_VISIBLE_DEVICES"] == "GPU-2"
     assert "--num-gpus=1" in orders["command"]
     assert "--labels=accelerator=RTX-4090,site=onprem" in orders["command"]
-    given = json.loads(Path(orders["temp_dir"], "fake.json").read_text())
+    given = json.loads(machine.file(f"{orders['temp_dir']}/fake.json").read_text())
     assert given["env"]["CUDA_VISIBLE_DEVICES"] == "GPU-2"
     assert given["env"]["RAY_AUTH_TOKEN"] == TOKEN
 
