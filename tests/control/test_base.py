@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -166,3 +166,32 @@ def test_a_host_that_died_is_started_again_and_both_are_written_down(tmp_path: P
     assert kinds.count("node_died") == 1
     assert kinds.count("base_restarted") == 4
     assert world.loop.base.statuses["host-0"].state is HostState.JOINED
+
+
+def test_what_a_host_says_that_it_brings_counts_more_than_the_configuration() -> None:
+    base, _, fleet, _ = make_base(1)
+    fleet.shapes["host-0"] = {"GPU": 8.0, "accelerator_type:A100": 1.0}
+    assert base.hosts(())[0].shape == {"GPU": 4.0}
+
+    base.ensure(check=allowed)
+
+    assert base.hosts(())[0].shape == {"GPU": 8.0, "accelerator_type:A100": 1.0}
+
+
+def test_hosts_are_ended_together_and_each_that_could_not_be_is_told() -> None:
+    base, head, fleet, _ = make_base(3)
+    base.ensure(check=allowed)
+    fleet.unreachable = {"host-1"}
+    batches: list[int] = []
+
+    def together(calls: Sequence[Callable[[], str]]) -> Iterator[tuple[int, str]]:
+        batches.append(len(calls))
+        yield from reversed([(place, call()) for place, call in enumerate(calls)])
+
+    base.together = together  # type: ignore[assignment]  # of one type of answer
+    left = base.stop(check=allowed)
+
+    assert batches == [3]
+    assert [words.partition(":")[0] for words in left] == ["host host-1"]
+    assert fleet.joined == {"host-1"}
+    assert head.stops == 1

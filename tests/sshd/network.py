@@ -53,7 +53,6 @@ class Network:
         *,
         path: str = "",
         has_systemd: bool = False,
-        has_own_pids: bool = False,
     ) -> Machine:
         """Return another machine with a running SSH server whose key is on record.
 
@@ -61,13 +60,9 @@ class Network:
             hostname: What it calls itself.
             path: PATH of whoever logs in, ours if empty.
             has_systemd: A stand-in for systemctl works there.
-            has_own_pids: It sees no processes but its own. Ray needs that to tell which of its
-                nodes a driver belongs to; without, its process ids are the same here and there.
         """
         number = 10 + len(self.machines)
-        made = Machine(
-            self, number, hostname or f"m{number}", self._keys, path, has_systemd, has_own_pids
-        )
+        made = Machine(self, number, hostname or f"m{number}", self._keys, path, has_systemd)
         self.machines.append(made)
         made.start()
         made.know()
@@ -104,7 +99,6 @@ class Machine(Server):
         keys: Keys,
         path: str,
         has_systemd: bool,
-        has_own_pids: bool,
     ) -> None:
         self.space = f"{network.bridge}-{number}"
         self._cable = f"{network.bridge}v{number}"
@@ -116,8 +110,7 @@ class Machine(Server):
         for device in ("lo", "eth0"):
             _ip("-n", self.space, "link", "set", device, "up")
         _ip("-n", self.space, "route", "add", "default", "via", network.address)
-        own = ("--pid", "--fork", "--kill-child", "--mount-proc") if has_own_pids else ()
-        space = ("ip", "netns", "exec", self.space, "unshare", "--uts", *own)
+        space = ("ip", "netns", "exec", self.space, "unshare", "--uts")
         super().__init__(keys, ip=ip, port=_SSH_PORT, path=path)
         self.units = self.folder / "units"
         self.units.mkdir()
@@ -137,7 +130,7 @@ class Machine(Server):
 
     def file(self, path: str | Path) -> Path:
         """Return where one of its files can be read from here."""
-        return Path(f"/proc/{self.pids()[0]}/root{path}")
+        return Path(f"/proc/{self.pids()[-1]}/root{path}")
 
     def boot(self) -> None:
         """Start it, and with it what systemd was told to start at each boot."""
