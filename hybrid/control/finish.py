@@ -14,7 +14,7 @@ from hybrid.control.orphans import Orphans
 from hybrid.control.params import ControlParams
 from hybrid.control.retries import Retries
 from hybrid.control.steady import JUMP_S
-from hybrid.core.classify import Patience, is_absence_believable
+from hybrid.core.classify import Patience, has_reason, is_absence_believable
 from hybrid.core.errors import NotFoundError, ProviderError
 from hybrid.core.lifecycle import Fact
 from hybrid.core.models import Instance, InstanceState, Node
@@ -175,7 +175,8 @@ class Finisher:
         provider = self.clouds.by_name[instance.offer.provider]
         patience = Patience(list_lag_s=provider.list_lag_s)
         if is_absence_believable(instance, now_s=self.clock.now_s(), patience=patience):
-            self.book.apply(instance, Fact.GONE, problem=f"the cloud: {error}")
+            problem = "" if has_reason(instance) else f"the cloud: {error}"
+            self.book.apply(instance, Fact.GONE, problem=problem)
 
     def _extend(self, name: str, instances: list[Instance], *, until_s: float) -> dict[str, Any]:
         """Ask a cloud for longer lives; return what to note about each instance."""

@@ -66,7 +66,8 @@ def classify(
     if cloud is not None and cloud.state is CloudState.GONE:
         # Of a node that was drained, that Ray ended on it is no problem any more.
         is_drained = instance.state is _S.TERMINATING and instance.drain_reason is not None
-        return Fact.GONE, ("" if is_drained else cloud.problem) or "the cloud says it is gone"
+        said = "" if is_drained else cloud.problem
+        return Fact.GONE, said or ("" if has_reason(instance) else "the cloud says it is gone")
     if cloud is not None and instance.state in (_S.REQUESTED, _S.LOST):
         return Fact.FOUND_IN_CLOUD, ""
     if instance.state is _S.REQUESTED and _is_alive(sight):
@@ -77,6 +78,15 @@ def classify(
     if cloud is None and _is_missing(instance, sight, now_s, patience):
         return Fact.MISSING, f"missing from {instance.missing_count} lists of the cloud in a row"
     return _from_node(instance, sight, patience) or _from_deadline(instance, sight, now_s)
+
+
+def has_reason(instance: Instance) -> bool:
+    """Return whether its row says why it is being ended before it was ever of use.
+
+    That it is gone in the end is then no news, and must not take the place of the reason.
+    """
+    never_joined = instance.joined_at_s is None and instance.drain_reason is None
+    return instance.state is _S.TERMINATING and never_joined and bool(instance.problem)
 
 
 def count_miss(instance: Instance, sight: Sight, *, now_s: float) -> Instance:

@@ -202,3 +202,10 @@ def test_what_is_no_more_is_forgotten() -> None:
     assert reports.get("i-1") is None
     assert reports.broken("i-1") == ""
     assert reports.progress() == {"i-2": "its node: running"}
+
+
+def test_the_reason_is_still_told_when_the_machine_is_gone(world: World) -> None:
+    report(world, "failed", WRONG_RAY)
+    world.run(200, until=lambda: world.rows()[0].is_ended)
+
+    assert world.rows()[0].problem == f"its node: {WRONG_RAY}"
