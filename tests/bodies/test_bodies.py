@@ -18,6 +18,7 @@ from tests.bodies.metadata import Ask, Told
 from tests.bodies.network import _used_slots
 from tests.node.box import wait_until
 
+HOME = "/root"
 pytestmark = [pytest.mark.bodies, pytest.mark.slow]
 
 UNIT = """
@@ -81,12 +82,12 @@ def test_a_body_changes_no_file_of_this_machine(network: Network, bodies: list[B
     places = ("/usr", "/opt", "/etc", sys.prefix, str(ROOT))
     script = "".join(f"touch {place}/mine && echo wrote {place}\n" for place in places)
 
-    body = boot(network, bodies, f"{script}touch /root/mine /var/log/mine\npoweroff\n")
+    body = boot(network, bodies, f"{script}touch {HOME}/mine /var/log/mine\npoweroff\n")
 
     wait_until(lambda: not body.is_on, "its end")
     assert "wrote" not in body.console()
-    assert body.inside("/root/mine").exists()
-    assert not Path("/root/mine").exists()
+    assert body.inside(f"{HOME}/mine").exists()
+    assert not Path(f"{HOME}/mine").exists()
 
 
 def test_bodies_reach_one_another_and_this_machine(network: Network, bodies: list[Body]) -> None:
