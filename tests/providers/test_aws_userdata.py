@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -39,7 +40,11 @@ def spec(**changes: object) -> LaunchSpec:
 
 
 def script(given: LaunchSpec, *, is_spot: bool = False, **changes: str) -> str:
-    words = {"join_token": "join-once", "python": "/opt/hybrid/bin/python", **changes}
+    words: dict[str, Any] = {
+        "join_token": "join-once",
+        "python": "/opt/hybrid/bin/python",
+        **changes,
+    }
     return user_data(given, SHAPE, every_s=1, is_spot=is_spot, **words)
 
 
