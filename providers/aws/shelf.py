@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from hybrid.core.catalog import Terms
-from hybrid.core.errors import AuthError, ProviderError
+from hybrid.core.errors import InvalidRequestError, ProviderError
 from hybrid.core.models import Offer, Reason
 from hybrid.core.models.withheld import Offered, Withheld
 from hybrid.core.ports import ProviderContext
 from providers.aws import offers
 from providers.aws.machines import Knowledge
 from providers.aws.market import SpotPrices, Types
+from providers.aws.offers import Machine
 from providers.aws.params import Params, Pool
 
 _YOURS = "or write usd_per_hour"
@@ -42,21 +43,13 @@ class Shelf:
             ProviderError: No pool could be judged.
         """
         found: list[Offered] = []
-        first: ProviderError | None = None
+        errors: list[ProviderError] = []
         pools = self._params.pools
         for region in sorted({pool.region for pool in pools}):
             there = [pool for pool in pools if pool.region == region]
-            try:
-                found += self._offers_of(region, there)
-            except AuthError:
-                raise
-            except ProviderError as error:
-                # A region in trouble costs its own offers, not those of the others.
-                first = first or error
-                words = f"what {region} offers could not be read: {error}"
-                found += [self._withheld(pool, "unreadable", words) for pool in there]
-        if first is not None and not any(isinstance(item, Offer) for item in found):
-            raise first
+            found += self._offers_of(region, there, errors)
+        if errors and not any(isinstance(item, Offer) for item in found):
+            raise errors[0]
         return found
 
     def offline(self) -> Sequence[Offered]:
@@ -78,19 +71,55 @@ class Shelf:
             return self._withheld(pool, "no_price", words)
         return offers.offer(pool, self._name, facts=None, usd_per_hour=pool.usd_per_hour)
 
-    def _offers_of(self, region: str, pools: Sequence[Pool]) -> Iterator[Offered]:
+    def _offers_of(
+        self, region: str, pools: Sequence[Pool], errors: list[ProviderError]
+    ) -> Iterator[Offered]:
+        """Yield what became of each pool; what cannot be read costs the pools that need it."""
         vague = {pool.instance_type for pool in pools if offers.needs_facts(pool)}
-        facts = self._types.of(region, vague)
+        facts, unknown = self._facts(region, vague)
         spot = {pool.instance_type for pool in pools if offers.needs_price(pool)}
-        if spot:
-            self._prices.refresh(region, spot)
+        unpriced = self._refreshed(region, spot) if spot else None
+        errors += [*unknown.values(), *filter(None, [unpriced])]
         for pool in pools:
             price = pool.usd_per_hour or self._market_usd_per_hour(pool)
-            if isinstance(price, Withheld):
+            is_unread = isinstance(price, Withheld) and price.reason.code == "no_price"
+            error = unpriced if is_unread else None
+            if offers.needs_facts(pool):
+                error = unknown.get(pool.instance_type) or error
+            if error is not None:
+                words = f"what {region} offers could not be read: {error}"
+                yield self._withheld(pool, "unreadable", words)
+            elif isinstance(price, Withheld):
                 yield price
             else:
                 known = facts.get(pool.instance_type)
                 yield offers.offer(pool, self._name, facts=known, usd_per_hour=price)
+
+    def _facts(
+        self, region: str, names: Collection[str]
+    ) -> tuple[dict[str, Machine], dict[str, ProviderError]]:
+        """Return facts by type, and why there are none. One wrong name spoils no other."""
+        try:
+            return dict(self._types.of(region, names)), {}
+        except InvalidRequestError as error:
+            if len(names) == 1:
+                return {}, dict.fromkeys(names, error)
+        except ProviderError as error:
+            return {}, dict.fromkeys(names, error)
+        facts: dict[str, Machine] = {}
+        unknown: dict[str, ProviderError] = {}
+        for name in sorted(names):
+            one, trouble = self._facts(region, [name])
+            facts, unknown = facts | one, unknown | trouble
+        return facts, unknown
+
+    def _refreshed(self, region: str, types: Collection[str]) -> ProviderError | None:
+        """Read spot prices anew; return why that failed. The last ones stand in for a while."""
+        try:
+            self._prices.refresh(region, types)
+        except ProviderError as error:
+            return error
+        return None
 
     def _market_usd_per_hour(self, pool: Pool) -> float | Withheld:
         """Return the price of the spot market, or why the pool is not to be bought at it."""

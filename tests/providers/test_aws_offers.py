@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.core.catalog import Catalog, CatalogRow
-from hybrid.core.errors import AuthError, InvalidRequestError, ThrottledError, TransientError
+from hybrid.core.errors import AuthError, InvalidRequestError, ThrottledError
 from hybrid.core.models import Market, Offer
 from hybrid.core.policy.market import rented_labels
 from providers.aws.market import REFRESH_S, STALE_S
@@ -204,12 +204,22 @@ def test_an_old_price_stands_in_for_a_while_only(aws: AwsCloud, clock: VirtualCl
     assert provider.offers() == []
 
 
-def test_spot_prices_that_may_not_be_read_are_a_humans_business(aws: AwsCloud) -> None:
+def test_spot_prices_that_may_not_be_read_cost_the_spot_pools_only(aws: AwsCloud) -> None:
     aws.pools = [SPOT, POOL]
     aws.controls.fail("DescribeSpotPriceHistory", "UnauthorizedOperation")
 
+    assert [offer.market for offer in aws.provider().offers()] == ["on_demand"]
+    aws.pools = [SPOT]
+    aws.controls.fail("DescribeSpotPriceHistory", "UnauthorizedOperation")
     with pytest.raises(AuthError, match="grant the permission"):
         aws.provider().offers()
+
+
+def test_a_type_that_is_misspelt_costs_its_own_pool_only(aws: AwsCloud) -> None:
+    vague = {k: v for k, v in POOL.items() if k != "cpus"}
+    aws.pools = [vague | {"instance_type": "zz9.large"}, vague]
+
+    assert [offer.instance_type for offer in aws.provider().offers()] == [TYPE]
 
 
 def test_a_region_in_trouble_costs_its_own_offers_only(aws: AwsCloud) -> None:
@@ -239,7 +249,5 @@ def test_prices_of_a_failed_reading_are_the_last_ones(aws: AwsCloud, clock: Virt
     clock.advance(REFRESH_S)
     aws.controls.fail("DescribeSpotPriceHistory", "Unavailable")
 
-    with pytest.raises(TransientError):
-        provider.offers()  # the controller keeps the last ones
-
+    assert prices(list(provider.offers())) == before, "the last ones stand in"
     assert prices(list(provider.offers())) == before

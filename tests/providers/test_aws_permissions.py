@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from hybrid.core.errors import AuthError
+from hybrid.core.models import Offer
+from hybrid.core.models.withheld import Withheld
 from providers.aws.fleet import SWEEP_AFTER_S
 from providers.aws.market import REFRESH_S
 from tests.emulators.aws import IMAGE
@@ -34,6 +36,12 @@ def actions() -> set[str]:
         words = statement["Action"]
         found |= {words} if isinstance(words, str) else set(words)
     return found
+
+
+SPARED = {"ec2:DeleteLaunchTemplate", "ec2:DescribeLaunchTemplates"}
+"""What is only tidied up, later or by the next one, stops nothing."""
+
+ABOUT_OFFERS = {"ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory"}
 
 
 def do_everything(aws: AwsCloud) -> None:
@@ -73,14 +81,29 @@ def test_nothing_in_the_policy_is_unused(aws: AwsCloud) -> None:
 
 @pytest.mark.parametrize(
     "action",
-    # What is only tidied up, later or by the next one, stops nothing.
-    sorted(actions() - {"ec2:DeleteLaunchTemplate", "ec2:DescribeLaunchTemplates"}),
+    sorted(actions() - SPARED - ABOUT_OFFERS),
 )
 def test_without_one_of_them_it_stops_and_says_which(aws: AwsCloud, action: str) -> None:
     aws.controls.allowed = actions() - {action}
 
     with pytest.raises(AuthError, match=action):
         do_everything(aws)
+
+
+@pytest.mark.parametrize("action", sorted(ABOUT_OFFERS))
+def test_without_what_offers_need_those_pools_are_left_out_and_say_why(
+    aws: AwsCloud, action: str
+) -> None:
+    aws.controls.allowed = actions() - {action}
+    aws.controls.spot_usd_per_hour = {(TYPE, "us-east-1a"): 0.4}
+    spot = {k: v for k, v in POOL.items() if k not in ("usd_per_hour", "cpus")}
+    aws.pools = [POOL, spot | {"use_spot": True}]
+
+    offer, left_out = aws.provider().pool_offers()
+
+    assert isinstance(offer, Offer)
+    assert isinstance(left_out, Withheld)
+    assert action in left_out.reason.message
 
 
 def test_what_is_made_needs_our_tags_and_what_is_ended_too() -> None:
