@@ -151,6 +151,7 @@ class Body:
             "gateway": self.network.address,
             "hosts": dict(self.boot.hosts),
             "kept": [str(p) for p in {self.folder, ROOT, *_interpreter(), *kept}],
+            "sealed": [str(p) for p in {ROOT, *_interpreter()}],
         }
         (self.folder / "body.json").write_text(json.dumps(facts))
         (self.folder / "user_data").write_text(self.boot.user_data)

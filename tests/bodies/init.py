@@ -99,6 +99,8 @@ class Init:
                     place = root / kept.relative_to(own)
                     place.mkdir(parents=True, exist_ok=True)
                     _mount("--rbind", str(kept), str(place))
+                    if str(kept) in self.facts["sealed"]:
+                        _mount("-o", "remount,bind,ro", str(place))
         # /tmp comes last: our folder is in it, and is seen there as it was before these mounts.
         for own in reversed(OWN):
             if Path(own).is_dir():
