@@ -120,10 +120,13 @@ def test_the_node_hears_of_it_from_its_clouds_metadata(taken_back: Story, name: 
 @by_spot
 def test_its_work_runs_again_on_another_machine(taken_back: Story, name: str) -> None:
     first, second = taken_back.first[name], taken_back.second[name]
-    now = next(r for r in taken_back.cluster.rows() if r.instance_id == first.instance_id)
+
+    def state() -> InstanceState:
+        rows = taken_back.cluster.rows()
+        return next(row.state for row in rows if row.instance_id == first.instance_id)
 
     assert first.instance_id != second.instance_id
-    assert now.state is InstanceState.TERMINATED
+    taken_back.cluster.wait_until(lambda: state() is InstanceState.TERMINATED, "its end")
     assert not taken_back.body(first).is_on
     assert first.provider_id not in taken_back.cluster.emulated.machines()
 

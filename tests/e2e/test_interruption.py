@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hybrid.core.models import InstanceState
+from hybrid.core.models import Instance, InstanceState
 from tests.e2e.deployment import POOL, Deployment
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -50,9 +50,14 @@ def test_a_spot_instance_that_is_taken_back_is_drained_and_its_work_runs_again(
     assert told.endswith(" local-interrupt")
     assert first["instance_id"] == row.instance_id
     assert second["instance_id"] != row.instance_id
-    ended = next(r for r in cluster.rows() if r.instance_id == row.instance_id)
-    assert ended.state is InstanceState.TERMINATED
-    assert ended.problem == "the cloud took this machine back"
+
+    def ended() -> Instance:
+        return next(r for r in cluster.rows() if r.instance_id == row.instance_id)
+
+    cluster.wait_until(lambda: ended().state is InstanceState.TERMINATED, "its end")
+    reason = ended().drain_reason
+    assert reason is not None
+    assert reason.code == "interrupted"
     assert not cluster.pids_of(row.instance_id)
     cluster.wait_until_home()
     # It worked until then: nothing is wrong with the offer.
