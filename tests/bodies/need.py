@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-import pytest
+from tests.lacking import lacking
 
 _PROGRAMS = ("ip", "unshare", "mount", "curl", "bash")
 _NAMESPACES = ("--net", "--pid", "--fork", "--mount", "--uts", "--ipc", "--mount-proc")
@@ -14,12 +14,8 @@ _NAMESPACES = ("--net", "--pid", "--fork", "--mount", "--uts", "--ipc", "--mount
 
 def require_bodies() -> None:
     """Skip the test where bodies cannot be had; with CI=true fail it."""
-    reason = _missing()
-    if not reason:
-        return
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    if reason := _missing():
+        lacking(reason)
 
 
 def _missing() -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from hybrid.adapters.clock import SystemClock
+from hybrid.core.models import LaunchSpec
 from hybrid.core.ports import ProviderContext
 from providers.gcp import GcpProvider, make
-from providers.gcp.naming import Place, decoded, decoded_key
+from providers.gcp.naming import Place, decoded, decoded_key, instance_name
 from tests.emulators.gcp import PROJECT, GcpEmulator, start
 
 ZONE = "us-central1-a"
@@ -101,3 +102,25 @@ def gcp_cloud() -> Iterator[GcpCloud]:
         finally:
             emulator.stop()
     assert emulator.api.violations == []
+
+
+def methods(cloud: GcpCloud) -> list[str]:
+    """Return the methods of all requests, in order."""
+    return [record.method for record in cloud.emulator.api.log]
+
+
+def instances(cloud: GcpCloud) -> list[dict[str, Any]]:
+    """Return all machines that exist, as Google has them."""
+    return list(cloud.emulator.cloud.instances.values())
+
+
+def name_of(spec: LaunchSpec) -> str:
+    """Return the name of the machine of a spec."""
+    return instance_name(spec.cluster_id, spec.instance_id, spec.attempt)
+
+
+def take_away(cloud: GcpCloud, provider_id: str) -> None:
+    """Make a machine vanish, without any call of ours."""
+    place = Place.of(provider_id)
+    assert place is not None
+    del cloud.emulator.cloud.instances[place.project, place.zone, place.name]

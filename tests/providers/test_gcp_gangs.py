@@ -18,14 +18,12 @@ from hybrid.core.errors import (
     ThrottledError,
     TransientError,
 )
-from hybrid.core.models import LaunchSpec
 from providers.gcp.launching import request_id
-from providers.gcp.naming import Place, instance_name
 from providers.gcp.offers import MOST_TOGETHER
 from tests.emulators.gcp import PROJECT
 from tests.providers.contract import end, launch, live, make_spec
 from tests.providers.gang_contract import launch_gang, make_gang
-from tests.providers.gcp_cloud import POOL, ZONE, GcpCloud, gcp_cloud
+from tests.providers.gcp_cloud import POOL, ZONE, GcpCloud, gcp_cloud, instances, methods, name_of
 from tests.providers.test_gcp_instances import documented
 
 pytestmark = pytest.mark.slow
@@ -35,25 +33,6 @@ pytestmark = pytest.mark.slow
 def cloud() -> Iterator[GcpCloud]:
     with gcp_cloud() as made:
         yield made
-
-
-def methods(cloud: GcpCloud) -> list[str]:
-    return [record.method for record in cloud.emulator.api.log]
-
-
-def instances(cloud: GcpCloud) -> list[dict[str, Any]]:
-    return list(cloud.emulator.cloud.instances.values())
-
-
-def name_of(spec: LaunchSpec) -> str:
-    return instance_name(spec.cluster_id, spec.instance_id, spec.attempt)
-
-
-def take_away(cloud: GcpCloud, provider_id: str) -> None:
-    """Make a machine vanish, without any call of ours."""
-    place = Place.of(provider_id)
-    assert place is not None
-    del cloud.emulator.cloud.instances[place.project, place.zone, place.name]
 
 
 # --- the create call ----------------------------------------------------------------------

@@ -15,12 +15,11 @@ from hybrid.core.errors import (
     QuotaError,
     TransientError,
 )
-from hybrid.core.models import CloudState, LaunchSpec
-from providers.gcp.naming import Place, instance_name
+from hybrid.core.models import CloudState
 from tests.emulators.gcp import PROJECT
 from tests.providers.contract import launch, listed, live, make_spec
 from tests.providers.gang_contract import launch_gang, make_gang
-from tests.providers.gcp_cloud import ZONE, GcpCloud, gcp_cloud
+from tests.providers.gcp_cloud import ZONE, GcpCloud, gcp_cloud, instances, name_of, take_away
 
 pytestmark = pytest.mark.slow
 
@@ -29,25 +28,6 @@ pytestmark = pytest.mark.slow
 def cloud() -> Iterator[GcpCloud]:
     with gcp_cloud() as made:
         yield made
-
-
-def methods(cloud: GcpCloud) -> list[str]:
-    return [record.method for record in cloud.emulator.api.log]
-
-
-def instances(cloud: GcpCloud) -> list[dict[str, Any]]:
-    return list(cloud.emulator.cloud.instances.values())
-
-
-def name_of(spec: LaunchSpec) -> str:
-    return instance_name(spec.cluster_id, spec.instance_id, spec.attempt)
-
-
-def take_away(cloud: GcpCloud, provider_id: str) -> None:
-    """Make a machine vanish, without any call of ours."""
-    place = Place.of(provider_id)
-    assert place is not None
-    del cloud.emulator.cloud.instances[place.project, place.zone, place.name]
 
 
 # --- accepted, and then -------------------------------------------------------------------

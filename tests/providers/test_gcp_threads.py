@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,6 @@ from hybrid.core.errors import (
     CapacityError,
 )
 from hybrid.core.models import LaunchSpec
-from providers.gcp.naming import Place, instance_name
 from tests.providers.contract import launch, live, make_spec
 from tests.providers.gang_contract import launch_gang, make_gang
 from tests.providers.gcp_cloud import GcpCloud, gcp_cloud
@@ -26,25 +24,6 @@ pytestmark = pytest.mark.slow
 def cloud() -> Iterator[GcpCloud]:
     with gcp_cloud() as made:
         yield made
-
-
-def methods(cloud: GcpCloud) -> list[str]:
-    return [record.method for record in cloud.emulator.api.log]
-
-
-def instances(cloud: GcpCloud) -> list[dict[str, Any]]:
-    return list(cloud.emulator.cloud.instances.values())
-
-
-def name_of(spec: LaunchSpec) -> str:
-    return instance_name(spec.cluster_id, spec.instance_id, spec.attempt)
-
-
-def take_away(cloud: GcpCloud, provider_id: str) -> None:
-    """Make a machine vanish, without any call of ours."""
-    place = Place.of(provider_id)
-    assert place is not None
-    del cloud.emulator.cloud.instances[place.project, place.zone, place.name]
 
 
 _FIRST_CALLS = """

@@ -8,7 +8,7 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
-import pytest
+from tests.lacking import lacking
 
 _INSTALL_S = 240
 
@@ -24,7 +24,7 @@ def need_namespaces() -> None:
     """Skip the test where no network namespaces can be made, and fail it in CI."""
     need_sshd()
     if os.geteuid() != 0:
-        _refuse("only root can make network namespaces")
+        lacking("only root can make network namespaces")
     _need({"ip": "iproute2"})
 
 
@@ -39,7 +39,7 @@ def _need(package_by_program: dict[str, str]) -> None:
         _install(tuple(sorted(missing)))
     left = [package for program, package in package_by_program.items() if which(program) is None]
     if left:
-        _refuse(f"install the package {left[0]!r} (Debian, Ubuntu)")
+        lacking(f"install the package {left[0]!r} (Debian, Ubuntu)")
 
 
 @lru_cache
@@ -53,9 +53,3 @@ def _install(packages: tuple[str, ...]) -> None:
         capture_output=True,
         timeout=_INSTALL_S,
     )
-
-
-def _refuse(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)

@@ -15,6 +15,7 @@ from hybrid.core.errors import LedgerError
 from hybrid.core.models import Caps
 from tests.adapters.ledger.builders import EXIT_S, NOW_S, make_event, make_instance
 from tests.adapters.ledger.processes import bare_sql, run_program
+from tests.lacking import lacking
 
 # --- full ---------------------------------------------------------------------------------
 
@@ -101,7 +102,7 @@ def own_mounts() -> list[str]:
     """Return the command that gives a program mounts of its own, or skip."""
     command = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "-r"]
     if subprocess.run([*command, "true"], capture_output=True).returncode != 0:
-        pytest.skip("this machine does not let us mount a small disk")
+        lacking("this machine does not let us mount a small disk")
     return command
 
 
