@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hybrid.settings.loading import known_providers, load
 from hybrid.settings.model import Settings
-from hybrid.settings.places import home, packaged
+from hybrid.settings.places import home, packaged, traces
 from hybrid.settings.problem import Problem, SettingsError
 from hybrid.settings.schema import json_schema
 from hybrid.settings.showing import Explained, dump, explain
@@ -27,4 +27,5 @@ __all__ = [
     "known_providers",
     "load",
     "packaged",
+    "traces",
 ]

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hybrid.settings.problem import fault
-from hybrid.settings.variables import CONFIG, HOME
+from hybrid.settings.variables import CONFIG, HOME, TRACES
 
 FILE_NAME = "hybrid.yaml"
 
@@ -20,6 +20,13 @@ def home(env: Mapping[str, str]) -> Path:
     if env.get(HOME):
         return Path(_expanded(env[HOME], HOME, env)).absolute()
     return Path(_expanded("~", "HOME", env)).absolute() / ".hybrid"
+
+
+def traces(env: Mapping[str, str]) -> Path | None:
+    """Return the folder with downloaded traces, `HYBRID_TRACES`; `None` where it is not set."""
+    if not env.get(TRACES):
+        return None
+    return Path(_expanded(env[TRACES], TRACES, env)).absolute()
 
 
 def find_config(path: Path | None, env: Mapping[str, str]) -> tuple[Path, str]:

@@ -15,7 +15,8 @@ _PREFIX = "HYBRID_"
 LEDGER_URL = "HYBRID_LEDGER_URL"
 CONFIG = "HYBRID_CONFIG"
 HOME = "HYBRID_HOME"
-_NOT_SETTINGS = frozenset({CONFIG, HOME})
+TRACES = "HYBRID_TRACES"
+_NOT_SETTINGS = frozenset({CONFIG, HOME, TRACES})
 
 
 def environment() -> Mapping[str, str]:

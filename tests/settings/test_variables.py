@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.settings import describe_variables, environment
+from hybrid.settings import describe_variables, environment, traces
 from tests.settings.writing import CLOUD, load_text, problem, problems
 
 
@@ -68,7 +68,9 @@ def test_a_variable_that_looks_like_a_setting_and_is_none_is_refused(
     )
 
 
-@pytest.mark.parametrize("name", ["HYBRID_NODE_TAG", "HYBRIDS", "HYBRID_THEME", "hybrid_name"])
+@pytest.mark.parametrize(
+    "name", ["HYBRID_NODE_TAG", "HYBRIDS", "HYBRID_THEME", "hybrid_name", "HYBRID_TRACES"]
+)
 def test_other_variables_are_left_alone(tmp_path: Path, name: str) -> None:
     assert load_text(tmp_path, "name: a", {name: "1"}).name == "a"
 
@@ -99,3 +101,9 @@ def test_environment_is_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYBRID_CONFIG", "x")
 
     assert environment()["HYBRID_CONFIG"] == "x"
+
+
+def test_the_folder_of_traces_is_none_unless_it_is_named() -> None:
+    assert traces({}) is None
+    assert traces({"HYBRID_TRACES": ""}) is None
+    assert traces({"HYBRID_TRACES": "~/t", "HOME": "/h"}) == Path("/h/t")
