@@ -14,9 +14,10 @@ from hybrid.adapters.local_head import LocalHead
 from hybrid.adapters.mixed_fleet import MixedFleet
 from hybrid.adapters.state import StateFolder
 from hybrid.app import hosts
+from hybrid.app.translate import ray_options
 from hybrid.core.errors import ConfigError, FleetError
 from hybrid.core.models import Labels, Shape
-from hybrid.core.nodeplan import HeadPlan, NodePlan, RayHealth
+from hybrid.core.nodeplan import HeadPlan, NodePlan
 from hybrid.settings import Settings
 from hybrid.settings.machines import Head, Host
 
@@ -129,23 +130,6 @@ class LocalBase:
         shutil.rmtree(self.ray_dir, ignore_errors=True)
 
 
-def _health(settings: Settings) -> RayHealth:
-    health = settings.ray.health
-    return RayHealth(
-        initial_delay_s=health.initial_delay_s,
-        period_s=health.period_s,
-        timeout_s=health.timeout_s,
-        failure_threshold=health.failure_threshold,
-        keepalive_time_s=health.keepalive_time_s,
-        keepalive_timeout_s=health.keepalive_timeout_s,
-    )
-
-
-def _worker_ports(settings: Settings) -> tuple[int, int] | None:
-    ports = settings.ray.worker_ports
-    return None if ports is None else (ports.low, ports.high)
-
-
 def head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
     """Return how the head is started."""
     head = settings.head
@@ -154,14 +138,11 @@ def head_plan(settings: Settings, ray_dir: Path) -> HeadPlan:
         temp_dir=str(ray_dir / "head"),
         resources=head_shape(head),
         labels=head_labels(),
-        object_store_bytes=settings.ray.object_store_bytes,
         port=head.port,
         node_ip=head.node_ip,
         dashboard_port=head.dashboard_port,
         client_port=head.client_port,
-        health=_health(settings),
-        worker_ports=_worker_ports(settings),
-        max_shapes=settings.ray.max_shapes,
+        **dict(ray_options(settings, is_shared=True)),
     )
 
 
@@ -175,11 +156,8 @@ def host_plans(settings: Settings, ray_dir: Path, head_address: str) -> dict[str
             temp_dir=str(ray_dir / short),
             resources=host_shape(host),
             labels=host_labels(host),
-            object_store_bytes=settings.ray.object_store_bytes,
             head_address=head_address,
-            health=_health(settings),
-            worker_ports=_worker_ports(settings),
-            max_shapes=settings.ray.max_shapes,
+            **dict(ray_options(settings, is_shared=host.is_local)),
             are_gpus_logical=True,
         )
     return plans

@@ -21,7 +21,7 @@ from hybrid.adapters.ray import RayCluster
 from hybrid.adapters.state import StateFolder
 from hybrid.app import makers
 from hybrid.app.base import LocalBase
-from hybrid.app.translate import control_params
+from hybrid.app.translate import control_params, ray_options
 from hybrid.client.discover import LOG_NAME
 from hybrid.control.act import Actor
 from hybrid.control.base import Base
@@ -119,6 +119,7 @@ def make_controller(
         controller_url=url,
         ray_version=version("ray"),
         python_version=platform.python_version(),
+        ray=ray_options(settings, is_shared=False),
     )
     launcher = Launcher(
         book=book,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hybrid.control.params import ControlParams
 from hybrid.core.lifecycle import Deadlines
+from hybrid.core.models import RayHealth, RayOptions
 from hybrid.core.policy.params import PolicyParams
 from hybrid.settings import Settings
 
@@ -24,6 +25,23 @@ def policy_params(settings: Settings) -> PolicyParams:
         drain_s=drain.deadline_s,
         busy_drain=drain.busy,
         exit_margin_s=drain.exit_margin_s,
+    )
+
+
+def ray_options(settings: Settings, *, is_shared: bool) -> RayOptions:
+    """Return how Ray runs on a node.
+
+    Args:
+        settings: The configuration.
+        is_shared: Other nodes run on the same machine and want a part of its memory.
+    """
+    ray = settings.ray
+    ports = ray.worker_ports
+    return RayOptions(
+        object_store_bytes=ray.store_bytes(is_shared=is_shared),
+        health=RayHealth(**dict(ray.health)),
+        worker_ports=None if ports is None else (ports.low, ports.high),
+        max_shapes=ray.max_shapes,
     )
 
 

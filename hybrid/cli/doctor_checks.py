@@ -237,7 +237,7 @@ def _node_count(settings: Settings) -> int:
 
 def _shared_memory(settings: Settings) -> Check:
     name = "shared memory"
-    store = settings.ray.object_store_bytes
+    store = settings.ray.store_bytes(is_shared=True)
     try:
         free = shutil.disk_usage(_SHM).free
     except OSError as error:

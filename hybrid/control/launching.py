@@ -166,6 +166,7 @@ class Launcher:
             expires_at_s=now_s + self.params.lease_s,
             ray_version=self.facts.ray_version,
             python_version=self.facts.python_version,
+            ray=self.facts.ray,
             tags=owner_tags(
                 cluster_id=self.facts.cluster_id,
                 cluster_name=self.facts.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from hybrid.core.lifecycle import Deadlines
-from hybrid.core.models import Caps, Model
+from hybrid.core.models import Caps, Model, RayOptions
 from hybrid.core.policy.params import PolicyParams
 
 
@@ -50,6 +50,7 @@ class ClusterFacts(Model):
     Attributes:
         head_address: `host:port` of Ray's GCS, as nodes reach it.
         controller_url: As nodes reach it.
+        ray: How Ray runs on a machine that is rented.
     """
 
     name: str
@@ -58,3 +59,4 @@ class ClusterFacts(Model):
     controller_url: str
     ray_version: str
     python_version: str
+    ray: RayOptions = Field(default_factory=RayOptions)

@@ -10,21 +10,61 @@ import json
 import re
 from collections.abc import Mapping
 
-from hybrid.core.models import LaunchSpec, Shape
-from hybrid.core.nodeplan import AUTO, OFF, HeadPlan, NodePlan, Preflight, RayHealth, StartPlan
+from pydantic import ValidationError
+
+from hybrid.core.models import LaunchSpec, RayHealth, RayOptions, Shape
+from hybrid.core.nodeplan import AUTO, OFF, HeadPlan, NodePlan, Preflight, StartPlan
 
 __all__ = [
     "HeadPlan",
     "NodePlan",
     "Preflight",
     "RayHealth",
+    "RayOptions",
     "ray_drain_command",
     "ray_head_command",
     "ray_head_environment",
     "ray_node_command",
     "ray_node_environment",
     "ray_node_expected",
+    "rented_node",
 ]
+
+
+def rented_node(
+    spec: LaunchSpec,
+    shape: Shape,
+    *,
+    python: str,
+    temp_dir: str,
+    preflight: Preflight | None = None,
+) -> NodePlan:
+    """Return the plan of a rented machine's node: what its launch says, on that machine.
+
+    Args:
+        spec: Whom it belongs to, and how Ray runs in that cluster.
+        shape: Ray resources it brings.
+        python: Interpreter of the machine.
+        temp_dir: Ray's folder there.
+        preflight: Whether its GPUs are numbers only.
+
+    Raises:
+        ValueError: A value cannot be part of a node's start; the message does not quote the rest.
+    """
+    try:
+        return NodePlan(
+            **dict(spec.ray),
+            python=python,
+            temp_dir=temp_dir,
+            resources=shape,
+            labels={key: value for key, value in spec.labels.items() if value},
+            instance_id=spec.instance_id,
+            head_address=spec.head_address,
+            are_gpus_logical=preflight is not None and preflight.logical_gpus,
+        )
+    except ValidationError as err:
+        # Its own words quote all of the input.
+        raise ValueError("; ".join(item["msg"] for item in err.errors(include_url=False))) from err
 
 
 def ray_head_command(plan: HeadPlan) -> list[str]:
@@ -162,14 +202,14 @@ def _common(plan: StartPlan) -> list[str]:
     if plan.object_store_bytes is not None:
         options["object-store-memory"] = plan.object_store_bytes
     options |= _resource_options(plan.resources)
-    if plan.is_machine_shared:
-        options |= _CHOSEN_PORTS
+    options |= _CHOSEN_PORTS
     first, last = plan.worker_ports or (0, 0)
     options |= {"min-worker-port": first, "max-worker-port": last}
     return [f"--{k}" if v is None else f"--{k}={v}" for k, v in options.items()]
 
 
-# Two raylets that choose random ports at the same moment collide (measured on Ray 2.60).
+# Two raylets that choose random ports at the same moment collide (measured on Ray 2.60), and a
+# firewall between nodes can have a rule for a known range.
 _CHOSEN_PORTS: Mapping[str, object] = {
     "node-manager-port": "{port:node_manager}",
     "object-manager-port": "{port:object_manager}",

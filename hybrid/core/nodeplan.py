@@ -7,7 +7,22 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from hybrid.core.models import Labels, Model, Shape
+from hybrid.core.models import Labels, Model, RayHealth, RayOptions, Shape
+from hybrid.core.models.ray_options import MIN_OBJECT_STORE_BYTES, FixedPort
+
+__all__ = [
+    "AUTO",
+    "HEAD_LABELS",
+    "MAX_TEMP_DIR_BYTES",
+    "MIN_OBJECT_STORE_BYTES",
+    "OFF",
+    "HeadPlan",
+    "NodePlan",
+    "Preflight",
+    "RayHealth",
+    "StartPlan",
+    "clean_label",
+]
 
 # Kubernetes' rules for labels, which Ray 2.60 applies (ray/_private/label_utils.py).
 _LABEL_NAME = r"[a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?"
@@ -17,9 +32,6 @@ _RAYS_OWN_KEYS = "ray.io/"
 _RESOURCE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,127}")
 _RAYS_OWN_RESOURCES = ("node:", "object_store_memory")
 _ADDRESS = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]{0,252}|\[[0-9A-Fa-f:]{2,39}\]):([0-9]{1,5})")
-
-MIN_OBJECT_STORE_BYTES = 78_643_200
-"""Ray refuses less ("minimum allowed is 78643200 bytes")."""
 
 MAX_TEMP_DIR_BYTES = 41
 """A Unix socket's path has at most 107 bytes; Ray 2.60 appends up to 66 to its folder."""
@@ -91,35 +103,11 @@ _Resources: TypeAlias = Annotated[Shape, AfterValidator(_resources)]
 _Address: TypeAlias = Annotated[str, AfterValidator(_address)]
 _Word: TypeAlias = Annotated[str, AfterValidator(_word)]
 _TempDir: TypeAlias = Annotated[str, AfterValidator(_temp_dir)]
-_FixedPort: TypeAlias = Annotated[int, Field(ge=1024, le=65_535)]
-_Port: TypeAlias = _FixedPort | Literal["auto"]
+_Port: TypeAlias = FixedPort | Literal["auto"]
 
 
-class RayHealth(Model):
-    """How fast Ray notices a dead node.
-
-    With these defaults a node that was cut off was dead to Ray after 10.6 s and its task ran
-    again after 26 s; with Ray's own after 64 s, and the task not within minutes (measured).
-
-    Attributes:
-        initial_delay_s: First health check after a node joined.
-        period_s: Between checks.
-        timeout_s: Of one check.
-        failure_threshold: Failed checks in a row that mean death.
-        keepalive_time_s: Silence after which a connection is probed.
-        keepalive_timeout_s: How long the probe may take.
-    """
-
-    initial_delay_s: float = Field(default=2.0, ge=0)
-    period_s: float = Field(default=2.0, gt=0)
-    timeout_s: float = Field(default=3.0, gt=0)
-    failure_threshold: int = Field(default=3, ge=1)
-    keepalive_time_s: float = Field(default=10.0, gt=0)
-    keepalive_timeout_s: float = Field(default=5.0, gt=0)
-
-
-class StartPlan(Model):
-    """What heads and nodes have in common.
+class StartPlan(RayOptions):
+    """What heads and nodes have in common, beside the cluster's `RayOptions`.
 
     Attributes:
         python: Interpreter that has Ray, the same version as the head's.
@@ -127,24 +115,13 @@ class StartPlan(Model):
         resources: What it brings; `CPU`, `GPU` and `memory` (bytes) have options of their own.
             Without `CPU` or `memory` Ray counts what the machine has; without `GPU` it has none.
         node_ip: Address that other nodes dial; `""` lets Ray choose.
-        is_machine_shared: Other Ray nodes run on the same machine: the ports of Ray's parts
-            are chosen by the node program (`{port:...}`).
-        worker_ports: First and last port of workers; `None` lets each take any free port,
-            which nodes that share a machine need.
-        max_shapes: Shapes of waiting work that are reported to the head; Ray's own limit is
-            100, and what is beyond it is not seen.
     """
 
     python: _Word
     temp_dir: _TempDir
     resources: _Resources
     labels: _Labels = Field(default_factory=dict)
-    object_store_bytes: int | None = Field(default=None, ge=MIN_OBJECT_STORE_BYTES)
     node_ip: str = Field(default="", pattern=r"^[0-9A-Fa-f.:]{0,39}$")
-    health: RayHealth = Field(default_factory=RayHealth)
-    is_machine_shared: bool = True
-    worker_ports: tuple[_FixedPort, _FixedPort] | None = None
-    max_shapes: int = Field(default=1000, ge=1)
 
 
 class NodePlan(StartPlan):

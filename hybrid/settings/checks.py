@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from hybrid.core.quantity import duration_text
-from hybrid.settings.machines import RAY_WORKER_PORTS
+from hybrid.settings.machines import RAY_NODE_PORTS, RAY_WORKER_PORTS
 from hybrid.settings.model import Settings
 from hybrid.settings.problem import Path, path_text
 from hybrid.settings.rawchecks import Found
@@ -46,9 +46,15 @@ def _ports_do_not_clash(settings: Settings) -> Iterator[Found]:
 
 def _workers_have_ports(settings: Settings) -> Iterator[Found]:
     workers = settings.ray.worker_ports
-    if workers is not None and workers.high - workers.low < 99:
+    if workers is None:
+        return
+    if workers.high - workers.low < 99:
         text = f"{workers} is too narrow, since every worker of a node needs a port"
         yield ("ray", "worker_ports"), f"{text}; write a range of 100 or more"
+    elif workers.low <= RAY_NODE_PORTS.high and workers.high >= RAY_NODE_PORTS.low:
+        # Ray 2.60 does not start when one of its parts has a port of the workers' range.
+        text = f"{workers} overlaps {RAY_NODE_PORTS}, where the other parts of every node listen"
+        yield ("ray", "worker_ports"), f"{text}; write another range, such as 30000..31999"
 
 
 def _leases_last(settings: Settings) -> Iterator[Found]:

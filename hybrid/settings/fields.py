@@ -18,8 +18,8 @@ def _schema(kind: str, **facts: object) -> WithJsonSchema:
     return WithJsonSchema({"type": kind, **facts})
 
 
-def _size_or_auto(value: int | None) -> str:
-    return "auto" if value is None else size_text(value)
+def _size_or_auto(value: int | Literal["auto"]) -> str:
+    return value if value == "auto" else size_text(value)
 
 
 def _range_or_auto(value: CountRange | None) -> str:
@@ -76,7 +76,7 @@ PositiveDuration: TypeAlias = Annotated[
 ]
 Size: TypeAlias = Annotated[int, PlainValidator(readers.size), _SIZE_TEXT, WithJsonSchema(_SIZE)]
 StoreSize: TypeAlias = Annotated[
-    int | None,
+    int | Literal["auto"],
     PlainValidator(readers.store_size),
     _SIZE_OR_AUTO,
     WithJsonSchema({"anyOf": [_SIZE, {"const": "auto"}]}),

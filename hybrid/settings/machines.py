@@ -39,6 +39,11 @@ from hybrid.settings.section import Section
 RAY_WORKER_PORTS = CountRange(low=10_002, high=19_999)
 """Where Ray puts its workers unless it is told otherwise."""
 
+RAY_NODE_PORTS = CountRange(low=20_000, high=29_999)
+"""Where the node program puts Ray's own parts, on every node; `hybrid.node.orders` has the same."""
+
+_SHARED_STORE_BYTES = 80_000_000  # about the least that Ray accepts
+
 _PER_HOUR = re.compile(r"([a-z]{3})_per_hour")
 
 
@@ -82,20 +87,32 @@ class Ray(Section):
     """Ray itself, the same on every node."""
 
     version: Text | None = Field(None, description="Must equal the installed Ray, if given.")
-    object_store_bytes: StoreSize = Field(
-        80_000_000,
-        description="Object store of each node. Small, since nodes share this machine for now; "
-        "`auto` leaves it to Ray, which takes 30 % of the memory for each.",
+    object_store_bytes: StoreSize | None = Field(
+        None,
+        description="Object store of each node, own or rented; `auto` leaves it to Ray, which "
+        "takes 30 % of the machine's memory. If absent: 80MB for nodes that share this machine, "
+        "`auto` for those with a machine of their own.",
     )
     worker_ports: PortRange = Field(
         None,
-        description="Ports of Ray's workers on every node, for a firewall between nodes, such as "
-        "20000..29999; `auto` takes any free ones, as nodes that share a machine need.",
+        description="Ports of Ray's workers on every node, own or rented, for a firewall between "
+        "nodes, such as 30000..31999; `auto` takes any free ones, as nodes that share a machine "
+        "need.",
     )
     max_shapes: PositiveCount = Field(
         1_000, description="Shapes of waiting work that a node reports; Ray's own limit is 100."
     )
     health: Health = Field(default_factory=Health, description="Failure detection.")
+
+    def store_bytes(self, *, is_shared: bool) -> int | None:
+        """Return the object store of a node; `None` leaves it to Ray.
+
+        Args:
+            is_shared: Other nodes run on the same machine and want a part of its memory.
+        """
+        if self.object_store_bytes is None:
+            return _SHARED_STORE_BYTES if is_shared else None
+        return None if self.object_store_bytes == "auto" else self.object_store_bytes
 
 
 class Host(Section):

@@ -120,10 +120,10 @@ def size(value: object) -> int:
     return quantity.size_bytes(text(_as_text(value), "a size", "for example 80MB or 16GiB"))
 
 
-def store_size(value: object) -> int | None:
-    """Read the size of an object store, bytes; `None` for `auto`, which leaves it to Ray."""
+def store_size(value: object) -> int | Literal["auto"]:
+    """Read the size of an object store, bytes; `auto` leaves it to Ray."""
     if value == "auto":
-        return None
+        return "auto"
     number = size(value)
     # Ray 2.60 ends with "minimum allowed is 78643200 bytes" (measured).
     if number < 78_643_200:

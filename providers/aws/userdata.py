@@ -10,12 +10,12 @@ import re
 from string import Template
 
 from hybrid.core.bootstrap import (
-    NodePlan,
     Preflight,
     ray_drain_command,
     ray_node_command,
     ray_node_environment,
     ray_node_expected,
+    rented_node,
 )
 from hybrid.core.models import LaunchSpec, Shape
 
@@ -177,16 +177,7 @@ def _node(
     preflight: Preflight,
 ) -> dict[str, object]:
     """Return the content of node.json; see `hybrid.node.orders`."""
-    plan = NodePlan(
-        python=python,
-        temp_dir=_TEMP_DIR,
-        resources=shape,
-        labels={key: value for key, value in spec.labels.items() if value},
-        instance_id=spec.instance_id,
-        head_address=spec.head_address,
-        is_machine_shared=False,
-        are_gpus_logical=preflight.logical_gpus,
-    )
+    plan = rented_node(spec, shape, python=python, temp_dir=_TEMP_DIR, preflight=preflight)
     return {
         "id": spec.instance_id,
         "cluster_id": spec.cluster_id,

@@ -12,14 +12,12 @@ import re
 import shlex
 import textwrap
 
-from pydantic import ValidationError
-
 from hybrid.core.bootstrap import (
-    NodePlan,
     Preflight,
     ray_node_command,
     ray_node_environment,
     ray_node_expected,
+    rented_node,
 )
 from hybrid.core.models import LaunchSpec, Shape
 
@@ -50,7 +48,7 @@ def script(
     # No file of a lease: the instance's own expiry is Baidu's release time, which `extend`
     # moves, and a date written here could not be moved.
     preflight = preflight or Preflight()
-    plan = _plan(spec, shape, python, preflight)
+    plan = rented_node(spec, shape, python=python, temp_dir=_RAY_DIR, preflight=preflight)
     node = {
         "id": spec.instance_id,
         "cluster_id": spec.cluster_id,
@@ -91,23 +89,6 @@ base64 -d > {folder}/join_token <<'END'
 END
 exec {python} -P -m hybrid.node start {folder}
 """
-
-
-def _plan(spec: LaunchSpec, shape: Shape, python: str, preflight: Preflight) -> NodePlan:
-    try:
-        return NodePlan(
-            python=python,
-            temp_dir=_RAY_DIR,
-            resources=shape,
-            labels={key: value for key, value in spec.labels.items() if value},
-            instance_id=spec.instance_id,
-            head_address=spec.head_address,
-            is_machine_shared=False,
-            are_gpus_logical=preflight.logical_gpus,
-        )
-    except ValidationError as err:
-        # Its own words quote all of the input.
-        raise ValueError("; ".join(item["msg"] for item in err.errors(include_url=False))) from err
 
 
 def _encoded(text: str) -> str:

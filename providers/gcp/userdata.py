@@ -13,12 +13,12 @@ import shlex
 from collections.abc import Mapping
 
 from hybrid.core.bootstrap import (
-    NodePlan,
     Preflight,
     ray_drain_command,
     ray_node_command,
     ray_node_environment,
     ray_node_expected,
+    rented_node,
 )
 from hybrid.core.models import LaunchSpec, Market, Offer
 
@@ -256,16 +256,7 @@ def _orders(
 ) -> Mapping[str, object]:
     """Return the node.json of the node program."""
     preflight = preflight or Preflight()
-    plan = NodePlan(
-        python=python,
-        temp_dir=_TEMP_DIR,
-        resources=offer.shape,
-        labels={key: value for key, value in spec.labels.items() if value},
-        instance_id=spec.instance_id,
-        head_address=spec.head_address,
-        is_machine_shared=False,
-        are_gpus_logical=preflight.logical_gpus,
-    )
+    plan = rented_node(spec, offer.shape, python=python, temp_dir=_TEMP_DIR, preflight=preflight)
     return {
         "id": spec.instance_id,
         "cluster_id": spec.cluster_id,

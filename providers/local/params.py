@@ -147,12 +147,13 @@ class Params(_Section):
     """The provider's whole configuration.
 
     Attributes:
-        object_store: Ray's object store of one instance; Ray refuses less than 75 MiB.
+        object_store: Ray's object store of one instance; Ray refuses less than 75 MiB. If absent,
+            `ray.object_store`, or 80 MB where that is absent too.
         ports: First and last port that instances may use.
     """
 
     pools: tuple[Pool, ...] = ()
-    object_store: _Size = Field(default=80_000_000, ge=MIN_OBJECT_STORE_BYTES)
+    object_store: _Size | None = Field(default=None, ge=MIN_OBJECT_STORE_BYTES)
     ports: tuple[int, int] | None = None
 
     @model_validator(mode="after")

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from hybrid.core.bootstrap import (
-    NodePlan,
+    Preflight,
+    RayOptions,
     ray_drain_command,
     ray_node_command,
     ray_node_environment,
     ray_node_expected,
+    rented_node,
 )
 from hybrid.core.errors import (
     CapacityError,
@@ -32,6 +32,9 @@ from providers.local.store import Store, to_json
 
 GONE_LISTED_S = 600.0
 """How long a gone instance stays in the list, as with real clouds."""
+
+SHARED_STORE_BYTES = 80_000_000
+"""Object store of an instance where nobody says: all of them share this machine's memory."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _NEVER_S = 100_000_000.0
@@ -160,19 +163,15 @@ class LocalProvider:
         """Return the node.json of an instance; it plays the part of user data."""
         short = hashlib.sha256(f"{self.name}/{path.name}".encode()).hexdigest()[:8]
         try:
-            plan = NodePlan(
+            plan = rented_node(
+                spec.model_copy(update={"ray": self._ray_options(spec)}),
+                offer.shape,
                 python=self.ray_python,
                 temp_dir=f"{self._context.ray_dir}/{short}",
-                resources=offer.shape,
-                labels={key: value for key, value in spec.labels.items() if value},
-                object_store_bytes=self._params.object_store,
-                instance_id=spec.instance_id,
-                head_address=spec.head_address,
-                are_gpus_logical=True,
+                preflight=Preflight(logical_gpus=True),
             )
-        except ValidationError as err:
-            message = "; ".join(item["msg"] for item in err.errors(include_url=False))
-            raise InvalidRequestError(message, provider=self.name) from err
+        except ValueError as err:
+            raise InvalidRequestError(str(err), provider=self.name) from err
         fail = pool.fail
         takeback = {"after_s": fail.interrupt_after, "notice_s": fail.notice}
         waits = [self.ray_python, "-P", "-c", f"import time; time.sleep({_NEVER_S})"]
@@ -197,6 +196,11 @@ class LocalProvider:
             **({"start_limit_s": _NEVER_S} if fail.never_joins else {}),
             **({"ports": list(self._params.ports)} if self._params.ports else {}),
         }
+
+    def _ray_options(self, spec: LaunchSpec) -> RayOptions:
+        """Return the cluster's, with a store that lets nodes share this machine's memory."""
+        own = self._params.object_store or spec.ray.object_store_bytes or SHARED_STORE_BYTES
+        return spec.ray.model_copy(update={"object_store_bytes": own})
 
     def _folder_name(self, spec: LaunchSpec) -> str:
         name = spec.instance_id + (f".{spec.attempt}" if spec.attempt > 1 else "")

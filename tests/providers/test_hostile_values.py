@@ -11,14 +11,16 @@ import os
 import random
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.core.models import LaunchSpec
+from hybrid.core.models import LaunchSpec, RayHealth, RayOptions
 from hybrid.node.orders import Orders, parse
+from hybrid.node.ports import places
+from hybrid.settings.machines import RAY_NODE_PORTS
 from providers.aws.userdata import user_data
 from providers.baidu.userdata import script as baidu_script
 from providers.gcp.userdata import gang_script, startup_script
@@ -247,6 +249,35 @@ def assert_harmless(machine: Machine, cloud: str, changes: Mapping[str, str]) ->
 @pytest.mark.parametrize("cloud", SCRIPTS)
 def test_a_calm_script_arrives(machine: Machine, cloud: str) -> None:
     assert assert_harmless(machine, cloud, {})
+
+
+@pytest.mark.parametrize("cloud", SCRIPTS)
+def test_how_ray_runs_in_the_cluster_reaches_the_machine(machine: Machine, cloud: str) -> None:
+    ray = RayOptions(
+        object_store_bytes=3 * 2**30,
+        health=RayHealth(period_s=7.0, failure_threshold=9),
+        worker_ports=(30_000, 31_999),
+        max_shapes=77,
+    )
+
+    def script(given: Values, root: Path) -> str:
+        changed = replace(given, spec=given.spec.model_copy(update={"ray": ray}))
+        return SCRIPTS[cloud](changed, root)
+
+    root = machine.boot(script, {})
+
+    assert root is not None
+    orders = orders_of(root)
+    assert orders is not None
+    assert f"--object-store-memory={3 * 2**30}" in orders.command
+    assert "--min-worker-port=30000" in orders.command
+    assert "--max-worker-port=31999" in orders.command
+    # Whoever guards the network between home and the cloud knows these ports too.
+    assert places(orders.command)[:2] == ["node_manager", "object_manager"]
+    assert orders.ports == (RAY_NODE_PORTS.low, RAY_NODE_PORTS.high)
+    assert orders.env["RAY_max_resource_shapes_per_load_report"] == "77"
+    assert orders.env["RAY_health_check_period_ms"] == "7000"
+    assert orders.env["RAY_health_check_failure_threshold"] == "9"
 
 
 @pytest.mark.parametrize("cloud", SCRIPTS)

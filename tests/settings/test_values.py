@@ -35,6 +35,7 @@ from tests.settings.writing import load_text, problem
         ("controller: {port: 6379}", "controller.port: 6379 is also head.port"),
         ("ray: {object_store: 10MB}", "less than Ray accepts; write 80MB or more, or auto"),
         ("ray: {worker_ports: 20000}", "20000..20000 is too narrow"),
+        ("ray: {worker_ports: 25000..31000}", "25000..31000 overlaps 20000..29999, where"),
         ("ray: {worker_ports: 6000..6999}", "head.port: 6379 lies in 6000..6999, which Ray's"),
         ("ray: {worker_ports: 80..99}", "leaves the usable ports"),
         ("ray: {worker_ports: 9..1}", "ends before it starts; write 1..9"),
@@ -123,7 +124,7 @@ def test_values_are_read_into_plain_units(tmp_path: Path) -> None:
         tmp_path,
         """
 name: a
-ray: {version: 2.60, object_store: auto, worker_ports: 20000..29999}
+ray: {version: 2.60, object_store: auto, worker_ports: 30000..31999}
 head: {port: 9999, client_port: off, memory: 1GiB}
 onprem:
   hosts:
@@ -135,8 +136,8 @@ controller: {host: localhost}
     )
 
     assert settings.ray.version == "2.60"
-    assert settings.ray.object_store_bytes is None
-    assert settings.ray.worker_ports == CountRange(low=20_000, high=29_999)
+    assert settings.ray.object_store_bytes == "auto"
+    assert settings.ray.worker_ports == CountRange(low=30_000, high=31_999)
     assert settings.head.port == 9_999
     assert settings.head.dashboard_port == 8265
     assert settings.head.client_port == "off"
@@ -166,7 +167,7 @@ def test_values_may_also_come_from_python() -> None:
         {
             "name": "a",
             "head": {"cpus": 4, "client_port": False},
-            "ray": {"worker_ports": CountRange(low=20_000, high=29_999)},
+            "ray": {"worker_ports": CountRange(low=30_000, high=31_999)},
             "onprem": {"hosts": [{"name": "b", "accelerators": GpuRequest("A100", 8)}]},
             "clouds": {"any_of": [{"infra": "local", "use_spot": True, "usd_per_hour": 2}]},
             "budget": {"usd_per_day": 20, "gpus": "8"},

@@ -17,6 +17,7 @@ from hybrid.core.models.instances import (
 from hybrid.core.models.jobs import Job, JobSpec, JobState
 from hybrid.core.models.nodes import ClusterView, Node, NodeStatus
 from hybrid.core.models.offers import CloudInstance, CloudState, LaunchSpec, Market, Offer
+from hybrid.core.models.ray_options import RayHealth, RayOptions
 
 __all__ = [
     "Caps",
@@ -41,6 +42,8 @@ __all__ = [
     "NodeStatus",
     "Offer",
     "OfferFailure",
+    "RayHealth",
+    "RayOptions",
     "Reason",
     "Selector",
     "Shape",

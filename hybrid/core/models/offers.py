@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from hybrid.core.models.base import Labels, Model, Shape
+from hybrid.core.models.ray_options import RayOptions
 
 
 class Market(StrEnum):
@@ -91,6 +92,7 @@ class LaunchSpec(Model):
         controller_url: Where the node trades its join token for the cluster's secrets.
         labels: All labels of the node.
         expires_at_s: First expiry; the node ends itself then unless it is extended.
+        ray: How Ray runs on every node of the cluster.
         tags: Owner tags that go inside the create call.
     """
 
@@ -105,4 +107,5 @@ class LaunchSpec(Model):
     expires_at_s: float
     ray_version: str
     python_version: str
+    ray: RayOptions = Field(default_factory=RayOptions)
     tags: Labels = Field(default_factory=dict)
