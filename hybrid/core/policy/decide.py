@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hybrid.core.policy.caps import leave_for_caps
 from hybrid.core.policy.explain import summarise
+from hybrid.core.policy.jobs.plan_jobs import plan_jobs
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Plan, Snapshot
 from hybrid.core.policy.queue import Queue
@@ -31,6 +32,8 @@ def decide(snapshot: Snapshot, params: PolicyParams) -> Plan:
             breach_since_s=snapshot.breach_since_s,
             summary=summarise(snapshot, leaving, ()) if leaving else words,
         )
+    if snapshot.jobs:
+        return Plan(actions=tuple(plan_jobs(snapshot, params)))
     queue = Queue.of(snapshot, params)
     launches, findings = scale_out(snapshot, params, queue)
     drains = scale_in(snapshot, params, queue)

@@ -24,6 +24,8 @@ from hybrid.core.policy.plan import Snapshot
 from hybrid.core.policy.room import Axis, Vector, covers
 from hybrid.core.policy.words import number
 
+_ON_ITS_WAY = (InstanceState.REQUESTED, InstanceState.BOOTING)
+
 # A hair of tolerance: 0.1 + 0.2 must fit under 0.3.
 _ROUNDING = 1e-9
 
@@ -44,10 +46,15 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Limit:
-    """How many more instances of an offer may be launched, and what says so."""
+    """How many more instances of an offer may be launched, and what says so.
+
+    Attributes:
+        is_whole: Nothing has been taken of it yet.
+    """
 
     count: float
     refusal: Refusal
+    is_whole: bool = False
 
 
 @dataclass
@@ -57,6 +64,8 @@ class Market:
     Attributes:
         offers: All of them, in order of preference.
         limits: What each may give at the start of the plan, by offer id.
+        waves: The same for offers of which no node has joined yet. A gang is one launch here too:
+            it comes whole when nothing else of its offer is on its way.
         memory: What failed. Offers that rest no more may be tried by one launch. A gang is one
             launch, however many instances it takes, or it could never be the first to try.
         labels: What each offer's nodes will carry, by offer id.
@@ -71,6 +80,7 @@ class Market:
     labels: dict[str, Labels]
     sizes: dict[str, Vector]
     wallet: Wallet
+    waves: dict[str, Limit] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)
     _admitting: dict[tuple[Selector, ...], frozenset[str]] = field(default_factory=dict)
     _why_not: dict[str, Refusal | None] = field(default_factory=dict)
@@ -92,6 +102,7 @@ class Market:
             labels={offer.offer_id: rented_labels(offer) for offer in offers},
             sizes={offer.offer_id: axis.vector(offer.shape) for offer in offers},
             wallet=Wallet.of(snapshot, params),
+            waves=_first_waves(offers, snapshot, params),
         )
 
     def holding(self, *demands: Demand) -> Iterator[Offer]:
@@ -117,7 +128,7 @@ class Market:
         """Return why `count` more instances of the offer cannot be had, the whole of them."""
         if self._left(offer, is_gang=True) >= count:
             return self.wallet.refusal(offer, count)
-        limit = self.limits[offer.offer_id]
+        limit = self._tightest(offer, is_gang=True)
         taken = self.taken.get(offer.offer_id, 0)
         if self._probes(offer):
             return _probing(self.memory.key_of(offer.offer_id))
@@ -154,12 +165,19 @@ class Market:
 
     def _left(self, offer: Offer, *, is_gang: bool) -> float:
         taken = self.taken.get(offer.offer_id, 0)
-        left = self.limits[offer.offer_id].count - taken
+        left = self._tightest(offer, is_gang=is_gang).count - taken
         if offer.offer_id not in self.memory.by_offer:
             return left
         if self._probes(offer):
             return 0
         return left if is_gang else min(left, 1)
+
+    def _tightest(self, offer: Offer, *, is_gang: bool) -> Limit:
+        """Return what holds the offer back most."""
+        limit, wave = self.limits[offer.offer_id], self.waves.get(offer.offer_id)
+        if wave is None or (is_gang and wave.is_whole and not self.taken.get(offer.offer_id)):
+            return limit
+        return min(limit, wave, key=lambda one: one.count)
 
     def _probes(self, offer: Offer) -> bool:
         """Return whether this plan already tries what the offer's failure reaches."""
@@ -274,6 +292,24 @@ def _times(room: float, each: float) -> float:
 def _probing(key: str) -> Refusal:
     message = f"{key} failed before, so one launch tries it first"
     return Refusal("probing", message, 2)
+
+
+def _first_waves(
+    offers: Sequence[Offer], snapshot: Snapshot, params: PolicyParams
+) -> dict[str, Limit]:
+    """Return how many more may come of each offer of which no node has ever joined."""
+    joined = {i.offer.offer_id for i in snapshot.instances if i.joined_at_s is not None}
+    joined |= snapshot.boot_s_by_offer.keys()
+    coming = Counter(i.offer.offer_id for i in snapshot.instances if i.state in _ON_ITS_WAY)
+    waves = {}
+    for name in (offer.offer_id for offer in offers if offer.offer_id not in joined):
+        message = (
+            f"no node of {name} has joined yet, so at most {params.first_wave_count} come at "
+            f"once (burst.first_wave), with {coming[name]} on the way"
+        )
+        left = max(0, params.first_wave_count - coming[name])
+        waves[name] = Limit(left, Refusal("first_wave", message, 2), is_whole=not coming[name])
+    return waves
 
 
 def _limit(offer: Offer, rented_count: int, memory: Memory, snapshot: Snapshot) -> Limit:

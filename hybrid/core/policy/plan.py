@@ -20,6 +20,7 @@ from hybrid.core.models import (
     Reason,
     Shape,
 )
+from hybrid.core.models.work import JobView, Slot
 from hybrid.core.ports import Mode
 
 
@@ -56,7 +57,8 @@ class Snapshot(Model):
     """Everything one decision depends on. Equal snapshots give equal plans.
 
     Attributes:
-        demands, gangs: Waiting work, with ages.
+        demands, gangs: Waiting work of which only Ray knows, with ages.
+        jobs: Work of our own queue, waiting and running. Ray has none of the waiting ones.
         instances: Rented instances not proved gone.
         offers: What can be rented; the policy drops those in `failures` until their time.
         boot_s_by_offer: Learned 95th percentile of launch to node, seconds.
@@ -71,6 +73,7 @@ class Snapshot(Model):
     hosts: tuple[Host, ...] = ()
     demands: tuple[Demand, ...] = ()
     gangs: tuple[Gang, ...] = ()
+    jobs: tuple[JobView, ...] = ()
     instances: tuple[Instance, ...] = ()
     offers: tuple[Offer, ...] = ()
     failures: tuple[OfferFailure, ...] = ()
@@ -122,7 +125,44 @@ class Terminate(Model):
     reason: Reason
 
 
-Action: TypeAlias = Annotated[Launch | Drain | Terminate, Field(discriminator="kind")]
+class Start(Model):
+    """Start a waiting job on these nodes, or let it go on there from its checkpoint.
+
+    A node may still be held by a job that this plan stops: then it starts when that is saved.
+    """
+
+    kind: Literal["start"] = "start"
+    job_id: str
+    slots: tuple[Slot, ...]
+    reason: Reason
+
+
+class Suspend(Model):
+    """Let a running job save, stop, and wait in the queue."""
+
+    kind: Literal["suspend"] = "suspend"
+    job_id: str
+    reason: Reason
+
+
+class Move(Model):
+    """Let a running job save, stop, and go on at once on other nodes.
+
+    Attributes:
+        purpose: `pack`: within the site, to make room in one piece; `home`: from rented nodes;
+            `exchange`: to a rented node, so that a job that cannot move gets its place.
+    """
+
+    kind: Literal["move"] = "move"
+    job_id: str
+    slots: tuple[Slot, ...]
+    purpose: Literal["pack", "home", "exchange"]
+    reason: Reason
+
+
+Action: TypeAlias = Annotated[
+    Launch | Drain | Terminate | Start | Suspend | Move, Field(discriminator="kind")
+]
 
 
 class Finding(Model):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hybrid.core.labels import admits_any
 from hybrid.core.models import Demand, Instance, InstanceState, Node, NodeStatus, Reason
 from hybrid.core.policy.caps import leave_for_caps
+from hybrid.core.policy.health import health_of
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Drain, Snapshot, Terminate
 from hybrid.core.policy.queue import Met, Queue, Unmet
@@ -25,7 +26,7 @@ def scale_in(snapshot: Snapshot, params: PolicyParams, queue: Queue) -> list[Dra
     leaving = leave_for_caps(snapshot, params)
     if leaving is not None:
         return leaving
-    if snapshot.mode.is_in_paused or _is_mass_unhealthy(snapshot, params):
+    if snapshot.mode.is_in_paused or _is_mass_trouble(snapshot, params):
         return []
     blind = {source.name for source in snapshot.blind}
     old = [
@@ -162,27 +163,10 @@ def _running(snapshot: Snapshot) -> Iterator[tuple[Instance, Node]]:
             yield instance, node
 
 
-def _is_mass_unhealthy(snapshot: Snapshot, params: PolicyParams) -> bool:
-    """Return whether so many nodes look dead that we may be the ones who see wrongly.
-
-    Counts hosts that were nodes once, and rented instances that should be nodes: those that
-    run, and those given up as dead that the cloud has not ended yet. Ray lists dead nodes for
-    long, so a node that came back is judged by its living entry.
-    """
-    dead = {n.host for n in snapshot.nodes if n.status is NodeStatus.DEAD}
-    alive = {n.host for n in snapshot.nodes if n.status is not NodeStatus.DEAD}
-    hosts = [host.name for host in snapshot.hosts if host.name in dead | alive]
-    bad = [name for name in hosts if name not in alive]
-    nodes = {n.instance_id for n in snapshot.nodes if n.status is not NodeStatus.DEAD}
-    rented = [i.instance_id for i in snapshot.instances if _should_be_node(i)]
-    bad += [instance_id for instance_id in rented if instance_id not in nodes]
-    return len(bad) > 1 and len(bad) > params.unhealthy_ratio * (len(hosts) + len(rented))
-
-
-def _should_be_node(instance: Instance) -> bool:
-    """Return whether an instance is meant to be a node, or ended without being asked to."""
-    has_died = instance.state in (_S.TERMINATING, _S.LOST) and instance.joined_at_s is not None
-    return instance.state is _S.RUNNING or (has_died and not instance.drain_kind)
+def _is_mass_trouble(snapshot: Snapshot, params: PolicyParams) -> bool:
+    hosts = [host.name for host in snapshot.hosts]
+    health = health_of(snapshot.nodes, hosts, snapshot.instances)
+    return health.is_mass_trouble(params.unhealthy_ratio)
 
 
 def _age_s(instance: Instance, snapshot: Snapshot) -> float:

@@ -1,0 +1,170 @@
+"""Free capacity node by node, changed as a plan grows.
+
+`core.policy.room` packs anonymous requests into groups of equal nodes. Here every node counts,
+since a job has a place of its own and may be moved from it.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hybrid.core.labels import admits_any
+from hybrid.core.models import Demand, Labels, Shape
+from hybrid.core.models.work import JobView, Slot
+
+# Ray counts resources in units of 1/10,000; less than half of that is rounding.
+_HAIR = 5e-5
+
+
+@dataclass
+class Nodes:
+    """The nodes of one site.
+
+    Attributes:
+        free: GPUs free on each node.
+        total: GPUs of each node.
+        free_gpus: The sum of `free`.
+    """
+
+    free: dict[str, float] = field(default_factory=dict)
+    total: dict[str, float] = field(default_factory=dict)
+    labels: dict[str, Labels] = field(default_factory=dict)
+    rest: dict[str, dict[str, float]] = field(default_factory=dict)
+    free_gpus: float = 0.0
+    _by_free: dict[float, list[str]] = field(default_factory=dict)
+
+    def add(self, node_id: str, total: Shape, available: Shape, labels: Labels) -> None:
+        """Add a node."""
+        free = available.get("GPU", 0.0)
+        self.free[node_id] = free
+        self.total[node_id] = total.get("GPU", 0.0)
+        self.labels[node_id] = labels
+        if len(available) > 1 or (available and "GPU" not in available):
+            self.rest[node_id] = {k: v for k, v in available.items() if k != "GPU"}
+        self.free_gpus += free
+        self._file(node_id, free)
+
+    def remove(self, node_id: str) -> None:
+        """Forget a node."""
+        free = self.free.pop(node_id)
+        self._unfile(node_id, free)
+        self.free_gpus -= free
+        for table in (self.total, self.labels, self.rest):
+            table.pop(node_id, None)
+
+    def copy(self) -> Nodes:
+        """Return nodes that can be changed without changing these."""
+        by_free = {free: list(ids) for free, ids in self._by_free.items()}
+        rest = {node_id: dict(amounts) for node_id, amounts in self.rest.items()}
+        return Nodes(dict(self.free), self.total, self.labels, rest, self.free_gpus, by_free)
+
+    def levels(self) -> list[float]:
+        """Return the amounts of free GPUs that occur, the smallest first."""
+        return sorted(self._by_free)
+
+    def at(self, free: float) -> list[str]:
+        """Return the nodes with just so many GPUs free, in order of their ids."""
+        return self._by_free.get(free, [])
+
+    def admits(self, piece: Demand, node_id: str) -> bool:
+        """Return whether a node has the labels and all but the GPUs that a piece asks for."""
+        return self.admits_after(piece, node_id, ())
+
+    def admits_after(self, piece: Demand, node_id: str, leaving: Iterable[JobView]) -> bool:
+        """Return whether `admits` would hold after some single-node jobs have left the node."""
+        if piece.selectors and not admits_any(piece.selectors, self.labels[node_id]):
+            return False
+        if len(piece.shape) == 1 and "GPU" in piece.shape:
+            return True
+        rest = dict(self.rest.get(node_id, {}))
+        for job in leaving:
+            for name, amount in job.pieces[0].shape.items():
+                rest[name] = rest.get(name, 0.0) + amount
+        return all(
+            amount <= rest.get(name, 0.0) + _HAIR
+            for name, amount in piece.shape.items()
+            if name != "GPU"
+        )
+
+    def fit(self, job: JobView) -> tuple[Slot, ...] | None:
+        """Return where a job fits now, each piece on the fullest node that holds it."""
+        if job.gpus > self.free_gpus + _HAIR:
+            return None
+        pieces = job.pieces
+        if len(pieces) == 1:
+            node_id = self._best(pieces[0], ())
+            return None if node_id is None else (Slot(node_id, job.gpus),)
+        slots: list[Slot] = []
+        used: set[str] = set()
+        for piece in pieces:
+            node_id = self._best(piece, used)
+            if node_id is None:
+                return None
+            used.add(node_id)
+            slots.append(Slot(node_id, piece.shape.get("GPU", 0.0)))
+        return tuple(slots)
+
+    def take(self, job: JobView, slots: Iterable[Slot]) -> None:
+        """Give a job its place."""
+        for piece, slot in zip(job.pieces, slots, strict=False):
+            self._change(slot.node_id, -slot.gpus, piece, -1)
+
+    def give(self, job: JobView, slots: Iterable[Slot]) -> None:
+        """Take a job from its place; nodes that are gone are passed over."""
+        for piece, slot in zip(job.pieces, slots, strict=False):
+            if slot.node_id in self.free:
+                self._change(slot.node_id, slot.gpus, piece, 1)
+
+    def _best(self, piece: Demand, used: Iterable[str]) -> str | None:
+        need = piece.shape.get("GPU", 0.0) - _HAIR
+        is_plain = not piece.selectors and len(piece.shape) == 1 and need > 0
+        for free in sorted(self._by_free):
+            if free < need:
+                continue
+            for node_id in self._by_free[free]:
+                if node_id not in used and (is_plain or self.admits(piece, node_id)):
+                    return node_id
+        return None
+
+    def _change(self, node_id: str, gpus: float, piece: Demand, sign: int) -> None:
+        before = self.free[node_id]
+        after = before + gpus
+        self._unfile(node_id, before)
+        self.free[node_id] = after
+        self.free_gpus += gpus
+        self._file(node_id, after)
+        if len(piece.shape) > 1 and node_id in self.rest:
+            rest = self.rest[node_id]
+            for name, amount in piece.shape.items():
+                if name != "GPU":
+                    rest[name] = rest.get(name, 0.0) + sign * amount
+
+    def _file(self, node_id: str, free: float) -> None:
+        insort(self._by_free.setdefault(free, []), node_id)
+
+    def _unfile(self, node_id: str, free: float) -> None:
+        ids = self._by_free[free]
+        ids.remove(node_id)
+        if not ids:
+            del self._by_free[free]
+
+
+@dataclass
+class Board:
+    """Both sites: `home` is filled first, `cloud` costs money."""
+
+    home: Nodes = field(default_factory=Nodes)
+    cloud: Nodes = field(default_factory=Nodes)
+
+    def copy(self) -> Board:
+        """Return a board that can be changed without changing this one."""
+        return Board(self.home.copy(), self.cloud.copy())
+
+    def site_of(self, job: JobView) -> Nodes | None:
+        """Return the site a job runs on; `None` for one whose nodes are not on the board."""
+        for nodes in (self.home, self.cloud):
+            if job.slots and job.slots[0].node_id in nodes.free:
+                return nodes
+        return None

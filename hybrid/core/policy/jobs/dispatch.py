@@ -1,0 +1,102 @@
+"""Which waiting jobs start on what is free now: home for everybody, rented nodes for the urgent."""
+
+from __future__ import annotations
+
+from hybrid.core.models.work import JobView
+from hybrid.core.policy.jobs.board import Nodes
+from hybrid.core.policy.jobs.draft import Draft
+
+
+def dispatch(draft: Draft) -> None:
+    """Start waiting jobs where they fit.
+
+    At home the jobs that could never come back from the cloud go first, then the one that is
+    late soonest; smaller ones fill what the larger cannot use. A rented node that is free
+    takes only work that money may be spent on: a job that can wait would keep it rented.
+    """
+    if not draft.queue:
+        return
+    _dispatch_home(draft)
+    if draft.queue and draft.board.cloud.free_gpus > 0:
+        _dispatch_cloud(draft)
+
+
+def _dispatch_home(draft: Draft) -> None:
+    home = draft.board.home
+    if home.free_gpus <= 0:
+        return
+    yields = None
+    failed: set[tuple[object, ...]] = set()
+    for job in sorted(draft.queue.values(), key=draft.key):
+        if home.free_gpus <= 0:
+            return
+        # Equal jobs fail alike, since what is free only shrinks.
+        kind = job.kind
+        if kind in failed:
+            continue
+        if job.is_started and draft.terms.now_s < draft.terms.last_moment_s(job):
+            if yields is None:
+                yields = any(wants_home(other, draft) for other in draft.in_cloud.values())
+            if yields:
+                continue
+        slots = home.fit(job)
+        if slots is None:
+            failed.add(kind)
+        else:
+            draft.start(job, slots, draft.reason("free_at_home", job))
+
+
+def _dispatch_cloud(draft: Draft) -> None:
+    cloud = draft.board.cloud
+    waiting = [job for job in draft.queue.values() if draft.terms.may_rent(job)]
+    guard = Guard.of(waiting, draft)
+    for job in sorted(waiting, key=lambda job: (draft.terms.deadline_s(job), job.job_id)):
+        if job.checkpoint is None:
+            continue  # See `exchange`: it would stay there to its end.
+        slots = cloud.fit(job)
+        if slots is not None and guard.allows(job, slots[0].node_id, cloud):
+            draft.start(job, slots, draft.reason("free_rented", job))
+
+
+class Guard:
+    """Keeps whole rented nodes for the gangs that wait for them.
+
+    Attributes:
+        deadline_s: The first deadline of such a gang.
+        count: How many whole nodes they need together.
+        size: GPUs of such a node.
+    """
+
+    def __init__(self, deadline_s: float, count: int, size: float) -> None:
+        self.deadline_s = deadline_s
+        self.count = count
+        self.size = size
+
+    @classmethod
+    def of(cls, waiting: list[JobView], draft: Draft) -> Guard:
+        """Return the guard for the gangs among the jobs that may be rented for."""
+        gangs = [job for job in waiting if not job.is_single]
+        if not gangs:
+            return cls(0.0, 0, 0.0)
+        return cls(
+            min(draft.terms.deadline_s(job) for job in gangs),
+            sum(len(job.pieces) for job in gangs),
+            max(job.pieces[0].shape.get("GPU", 0.0) for job in gangs),
+        )
+
+    def allows(self, job: JobView, node_id: str, cloud: Nodes) -> bool:
+        """Return whether a job may start on the node it would get."""
+        if not self.count or not job.is_single:
+            return True
+        if cloud.free[node_id] < self.size or cloud.free[node_id] < cloud.total[node_id]:
+            return True
+        whole = sum(len(cloud.at(free)) for free in cloud.levels() if free >= self.size)
+        return whole > self.count
+
+
+def wants_home(job: JobView, draft: Draft) -> bool:
+    """Return whether a job in the cloud would come home if there were room."""
+    terms = draft.terms
+    if job.checkpoint is None or terms.stretch_s(job) < terms.params.home_ratio * job.trip_s:
+        return False
+    return terms.slack_s(job) >= job.trip_s and terms.may_interrupt(job)

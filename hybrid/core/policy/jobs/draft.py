@@ -1,0 +1,104 @@
+"""The plan for jobs while it is being made: what was decided so far, and what that leaves free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hybrid.core.models import Reason
+from hybrid.core.models.work import JobView, Slot
+from hybrid.core.policy.jobs.board import Board
+from hybrid.core.policy.jobs.terms import Terms
+from hybrid.core.policy.plan import Move, Start, Suspend
+
+# A job that was not started, by deadline and id; those that would stay in the cloud come first.
+QueueKey = tuple[bool, float, str]
+
+_WORDS = {
+    "free_at_home": "on-prem GPUs are free",
+    "free_rented": "a rented node is free, and it may not wait longer",
+    "packed": "small jobs moved together on other on-prem nodes",
+    "made_room": "jobs that can wait made room at home",
+}
+
+
+@dataclass
+class Draft:
+    """Jobs by where they are, the free capacity, and the actions so far.
+
+    Attributes:
+        queue: Waiting jobs by id.
+        at_home, in_cloud: Running jobs by id.
+        stopped: Jobs this plan stops or moves; nothing more happens to them in it.
+    """
+
+    terms: Terms
+    board: Board
+    queue: dict[str, JobView] = field(default_factory=dict)
+    at_home: dict[str, JobView] = field(default_factory=dict)
+    in_cloud: dict[str, JobView] = field(default_factory=dict)
+    actions: list[Start | Suspend | Move] = field(default_factory=list)
+    stopped: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, jobs: tuple[JobView, ...], board: Board, terms: Terms) -> Draft:
+        """Return an empty plan. The board must have the running jobs' GPUs taken."""
+        draft = cls(terms, board)
+        home, cloud = board.home.total, board.cloud.total
+        for job in jobs:
+            if not job.slots:
+                draft.queue[job.job_id] = job
+            elif job.slots[0].node_id in home:
+                draft.at_home[job.job_id] = job
+            elif job.slots[0].node_id in cloud:
+                draft.in_cloud[job.job_id] = job
+        return draft
+
+    def key(self, job: JobView) -> QueueKey:
+        """Return the order in which waiting jobs get a place at home."""
+        return (job.checkpoint is not None, self.terms.deadline_s(job), job.job_id)
+
+    def reason(self, code: str, job: JobView) -> Reason:
+        """Return why a waiting job starts, with the numbers that decided it."""
+        left_s = self.deadline_s_from_now(job)
+        return Reason(
+            code=code, message=_WORDS[code], facts={"gpus": job.gpus, "deadline_in_s": left_s}
+        )
+
+    def deadline_s_from_now(self, job: JobView) -> float:
+        """Return in how many seconds a waiting job must run; negative when it is late."""
+        return round(self.terms.deadline_s(job) - self.terms.now_s, 3)
+
+    def start(self, job: JobView, slots: tuple[Slot, ...], reason: Reason) -> None:
+        """Start a waiting job on nodes that are free on the board."""
+        nodes = self.board.home if slots[0].node_id in self.board.home.free else self.board.cloud
+        nodes.take(job, slots)
+        del self.queue[job.job_id]
+        # The plan does nothing more to it, so it stays out of `at_home` and `in_cloud`.
+        self.actions.append(Start(job_id=job.job_id, slots=slots, reason=reason))
+
+    def suspend(self, job: JobView, reason: Reason) -> None:
+        """Stop a job that runs at home."""
+        self.board.home.give(job, job.slots)
+        del self.at_home[job.job_id]
+        self.stopped.add(job.job_id)
+        self.actions.append(Suspend(job_id=job.job_id, reason=reason))
+
+    def move(
+        self,
+        job: JobView,
+        slots: tuple[Slot, ...],
+        purpose: Literal["pack", "home", "exchange"],
+        reason: Reason,
+    ) -> None:
+        """Move a running job to nodes that are free on the board."""
+        home, cloud = self.board.home, self.board.cloud
+        if purpose == "home":
+            # The rented GPUs are held while it saves: nobody gets them in this plan.
+            del self.in_cloud[job.job_id]
+        else:
+            home.give(job, job.slots)
+            del self.at_home[job.job_id]
+        (cloud if purpose == "exchange" else home).take(job, slots)
+        self.stopped.add(job.job_id)
+        self.actions.append(Move(job_id=job.job_id, slots=slots, purpose=purpose, reason=reason))

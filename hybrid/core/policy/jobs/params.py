@@ -1,0 +1,73 @@
+"""Thresholds of the policy for jobs, and its three named profiles."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from hybrid.core.models import Model
+
+ProfileName: TypeAlias = Literal["thrifty", "balanced", "fast"]
+
+NEVER_EARLY = 10.0**9
+"""Seconds; as a wait it means: not before the last responsible moment."""
+
+
+class JobParams(Model):
+    """What decides about jobs. Defaults are those of the `balanced` profile.
+
+    The numbers were chosen on one case, the first 60 days of heavy load of the Philly trace on
+    640 GPUs, and are the same for every other; docs/policy.md has the measurements.
+
+    Attributes:
+        late_share: A job may be late by its longest wait plus this share of its useful time.
+        suspend_after_s: A new job that waited so long may suspend others for its place at home.
+        rent_after_s: A new job that waited so long may be rented for. Any job may at its last
+            responsible moment: when a node rented now is ready just in time.
+        guard_s: Safety margin in front of the last responsible moment.
+        hold_s: A job is suspended only if it can stay away for so long, and still be late for
+            nothing after a boot and two interruptions.
+        min_run_s: And only after a useful stretch of this long.
+        pinned_hold_s, pinned_run_s: The same when it makes room for a job without checkpoints,
+            which would stay in the cloud to its end.
+        suspensions: How often a job may be suspended, plus once per `suspension_earn_s` of
+            useful time.
+        interruptions: How often a job may be stopped for whatever reason (suspended, moved,
+            exchanged, brought home), plus once per `interruption_earn_s` of useful time.
+        move_after_s: A job is moved within the site only after a useful stretch of this long.
+        home_ratio: A rented job comes home after this many times its save and load time.
+        home_pack_ratio: And makes others move for it after this many times.
+        idle_after_s: A rented node without work for this long is returned.
+        node_size_margin: A node larger than a job needs is rented only if its price per GPU is
+            lower by more than this share than that of one of the right size.
+    """
+
+    late_share: float = Field(default=0.02, ge=0, le=10)
+    suspend_after_s: float = Field(default=0.0, ge=0)
+    rent_after_s: float = Field(default=60.0, ge=0)
+    guard_s: float = Field(default=60.0, ge=0)
+    hold_s: float = Field(default=900.0, ge=0)
+    min_run_s: float = Field(default=3_600.0, ge=0)
+    pinned_hold_s: float = Field(default=0.0, ge=0)
+    pinned_run_s: float = Field(default=900.0, ge=0)
+    suspensions: int = Field(default=1, ge=0)
+    suspension_earn_s: float = Field(default=86_400.0, gt=0)
+    interruptions: int = Field(default=2, ge=0)
+    interruption_earn_s: float = Field(default=43_200.0, gt=0)
+    move_after_s: float = Field(default=300.0, ge=0)
+    home_ratio: float = Field(default=1.0, ge=0)
+    home_pack_ratio: float = Field(default=4.0, ge=0)
+    idle_after_s: float = Field(default=60.0, ge=0)
+    node_size_margin: float = Field(default=0.1, ge=0, lt=1)
+
+
+PROFILES: dict[ProfileName, JobParams] = {
+    # Spends the waiting time of the new job first, money last.
+    "thrifty": JobParams(suspend_after_s=NEVER_EARLY, rent_after_s=NEVER_EARLY),
+    # Spends the slack of running jobs at once, money after a minute.
+    "balanced": JobParams(),
+    # Rents at once and keeps nodes warm for longer.
+    "fast": JobParams(rent_after_s=0.0, idle_after_s=120.0),
+}
+"""What a team chooses between; each sets every threshold."""

@@ -1,0 +1,184 @@
+"""What to rent for the jobs that may not wait longer, and which boots nobody needs any more."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass, field
+
+from hybrid.core.labels import admits_any
+from hybrid.core.models import Demand, Labels, Offer, Reason
+from hybrid.core.models.work import JobView
+from hybrid.core.policy.jobs.draft import Draft
+from hybrid.core.policy.market import Market, is_coming, rented_labels
+from hybrid.core.policy.params import PolicyParams
+from hybrid.core.policy.plan import Launch, Snapshot, Terminate
+from hybrid.core.policy.room import Axis, fits
+from hybrid.core.policy.words import plural
+
+
+def urgent(draft: Draft) -> list[JobView]:
+    """Return the waiting jobs that money may be spent on, the widest first."""
+    waiting = [job for job in draft.queue.values() if draft.terms.may_rent(job)]
+    return sorted(waiting, key=lambda job: (-job.gpus, draft.terms.deadline_s(job), job.job_id))
+
+
+def rent(
+    waiting: list[JobView], snapshot: Snapshot, draft: Draft, params: PolicyParams
+) -> list[Launch]:
+    """Return launches for what neither free nor coming rented capacity holds.
+
+    Args:
+        waiting: Jobs that may be rented for, in order.
+        snapshot: What was seen.
+        draft: The plan so far.
+        params: Thresholds.
+    """
+    capacity = Capacity.of(snapshot, draft)
+    missing = [(job, pieces) for job in waiting if (pieces := capacity.place(job))]
+    if not missing:
+        return []
+    axis = Axis.of(piece for job, _ in missing for piece in job.pieces)
+    buyer = _Buyer(Market.of(snapshot, params, axis), params, draft, capacity)
+    for job, pieces in missing:
+        buyer.buy(job, pieces)
+    return buyer.launches
+
+
+def unneeded_boots(snapshot: Snapshot) -> list[Terminate]:
+    """Return the ends of all boots; to be asked for only when nothing waits for a node."""
+    reason = Reason(code="not_needed", message="nothing that waits needs it any more")
+    return [
+        Terminate(instance_id=instance.instance_id, reason=reason)
+        for instance in sorted(snapshot.instances, key=lambda i: i.instance_id)
+        if is_coming(instance, now_s=snapshot.now_s)
+    ]
+
+
+@dataclass
+class Capacity:
+    """Rented GPUs that are free or coming, by kind of node.
+
+    Attributes:
+        free: For each kind, the free GPUs of its nodes, in ascending order.
+        labels: Labels of each kind.
+    """
+
+    free: dict[str, list[float]] = field(default_factory=dict)
+    labels: dict[str, Labels] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, draft: Draft) -> Capacity:
+        """Return what is free on the board's cloud nodes, and what boots."""
+        capacity = cls()
+        cloud = draft.board.cloud
+        offer_by_instance = {i.instance_id: i.offer for i in snapshot.instances}
+        there = set()
+        for node in snapshot.nodes:
+            if node.instance_id:
+                there.add(node.instance_id)
+                offer = offer_by_instance.get(node.instance_id)
+                if node.node_id in cloud.free and offer is not None:
+                    capacity.add(offer, cloud.free[node.node_id])
+        for instance in snapshot.instances:
+            if instance.instance_id not in there and is_coming(instance, now_s=snapshot.now_s):
+                capacity.add(instance.offer, float(instance.offer.gpu_count))
+        return capacity
+
+    def add(self, offer: Offer, gpus: float) -> None:
+        """Add a node of an offer with this many GPUs free."""
+        if gpus <= 0:
+            return
+        if offer.offer_id not in self.free:
+            self.free[offer.offer_id] = []
+            self.labels[offer.offer_id] = rented_labels(offer)
+        insort(self.free[offer.offer_id], gpus)
+
+    def place(self, job: JobView) -> list[Demand]:
+        """Take room for a job's pieces; return those for which there is none."""
+        return [piece for piece in job.pieces if not self.take(piece)]
+
+    def take(self, piece: Demand) -> bool:
+        """Take room for one piece on the fullest node that holds it."""
+        need = piece.shape.get("GPU", 0.0)
+        best: tuple[float, str, int] | None = None
+        for kind, free in self.free.items():
+            at = bisect_left(free, need)
+            if at < len(free) and admits_any(piece.selectors, self.labels[kind]):
+                order = (free[at], kind, at)
+                if best is None or order < best:
+                    best = order
+        if best is None:
+            return False
+        left, kind, at = best
+        self.free[kind].pop(at)
+        if left > need:
+            insort(self.free[kind], left - need)
+        return True
+
+
+@dataclass
+class _Buyer:
+    """Chooses offers for pieces, under every cap and the ramp."""
+
+    market: Market
+    params: PolicyParams
+    draft: Draft
+    capacity: Capacity
+    launches: list[Launch] = field(default_factory=list)
+    _gangs: int = 0
+
+    def buy(self, job: JobView, pieces: list[Demand]) -> None:
+        """Launch for the pieces of a job that found no room: for all of them, or for none."""
+        left = [piece for piece in pieces if not self.capacity.take(piece)]
+        chosen: list[Offer] = []
+        for piece in left:
+            offer = self._best(piece, chosen)
+            if offer is None or len(self.launches) + len(chosen) >= self.params.launches_per_tick:
+                return
+            chosen.append(offer)
+        self._gangs += len(chosen) > 1
+        for piece, offer in zip(left, chosen, strict=True):
+            self.market.take(offer, 1)
+            self.capacity.add(offer, offer.gpu_count - piece.shape.get("GPU", 0.0))
+            gang = self._gangs if len(chosen) > 1 else 0
+            self.launches.append(Launch(offer=offer, reason=self._reason(job, offer), gang=gang))
+
+    def _best(self, piece: Demand, chosen: list[Offer]) -> Offer | None:
+        """Return the offer to rent for a piece: the right size, unless a larger is far cheaper."""
+        options = [
+            offer
+            for offer in self.market.offers
+            if fits(piece.shape, offer.shape)
+            and admits_any(piece.selectors, self.market.labels[offer.offer_id])
+            and self.market.room_for(offer, chosen.count(offer) + 1) > chosen.count(offer)
+        ]
+        if not options:
+            return None
+        rank = min(offer.rank for offer in options)
+        options = [offer for offer in options if offer.rank == rank]
+        least = min(map(_usd_per_gpu, options))
+        most = least / (1 - self.draft.terms.params.node_size_margin)
+        fair = [offer for offer in options if _usd_per_gpu(offer) <= most]
+        return min(fair, key=lambda o: (o.usd_per_hour, o.gpu_count, o.offer_id))
+
+    def _reason(self, job: JobView, offer: Offer) -> Reason:
+        terms = self.draft.terms
+        waited_s = terms.now_s - job.submitted_at_s
+        left_s = terms.deadline_s(job) - terms.now_s
+        return Reason(
+            code="job_waits",
+            message=f"{job.job_id} ({plural(job.gpus, 'GPU')}) may not wait longer: it must run "
+            f"in {left_s:.0f} s, and home has no room",
+            facts={
+                "for_job": job.job_id,
+                "gpus": job.gpus,
+                "since_submission_s": round(waited_s, 3),
+                "deadline_in_s": round(left_s, 3),
+                "reserve_s": round(terms.reserve_s, 3),
+                "usd_per_hour": offer.usd_per_hour,
+            },
+        )
+
+
+def _usd_per_gpu(offer: Offer) -> float:
+    return offer.usd_per_hour / max(1, offer.gpu_count)

@@ -1,0 +1,95 @@
+"""How late a job is, how late it may be, and what follows for it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hybrid.core.models.work import JobView
+from hybrid.core.policy.jobs.params import JobParams
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The clock and the allowances of one plan. Nothing here knows how long a job will run.
+
+    Attributes:
+        reserve_s: From the wish for a node to the node, plus the guard: what a job must have
+            left so that a node rented for it comes in time.
+    """
+
+    now_s: float
+    params: JobParams
+    reserve_s: float
+
+    def progress_s(self, job: JobView) -> float:
+        """Return the useful time of a job so far."""
+        since_s = job.useful_from_s
+        if since_s is None or since_s >= self.now_s:
+            return job.progress_s
+        return job.progress_s + self.now_s - since_s
+
+    def stretch_s(self, job: JobView) -> float:
+        """Return the useful time since it was last started; negative while it still loads."""
+        return 0.0 if job.useful_from_s is None else self.now_s - job.useful_from_s
+
+    def slack_s(self, job: JobView) -> float:
+        """Return by how much more a job may be delayed than it was already."""
+        progress_s = self.progress_s(job)
+        delay_s = self.now_s - job.submitted_at_s - progress_s
+        if delay_s < 0:
+            delay_s = 0.0
+        return job.max_wait_s + self.params.late_share * progress_s - delay_s
+
+    def deadline_s(self, job: JobView) -> float:
+        """Return when a waiting job must run again, or be late."""
+        by_s = job.submitted_at_s + job.max_wait_s
+        if not job.is_started:
+            return by_s
+        load_s = job.checkpoint.load_s if job.checkpoint else 0.0
+        return by_s + job.progress_s * (1 + self.params.late_share) - load_s
+
+    def last_moment_s(self, job: JobView) -> float:
+        """Return the last moment at which renting for a waiting job is in time.
+
+        A job with checkpoints keeps enough to come home later.
+        """
+        return self.deadline_s(job) - self.reserve_s - job.trip_s
+
+    def may_rent(self, job: JobView) -> bool:
+        """Return whether money may be spent on a waiting job now."""
+        return self._is_due(job, self.params.rent_after_s)
+
+    def may_make_room(self, job: JobView) -> bool:
+        """Return whether others may be stopped for a waiting job now."""
+        after_s = min(self.params.suspend_after_s, self.params.rent_after_s)
+        return self._is_due(job, after_s)
+
+    def spare_s(self, job: JobView) -> float:
+        """Return how long a running job could stay away and still be in time.
+
+        After two interruptions, back to the queue and home from a rented node, and a boot.
+        """
+        return self.slack_s(job) - 2 * job.trip_s - self.reserve_s
+
+    def may_interrupt(self, job: JobView, *, keep: int = 0) -> bool:
+        """Return whether a job may be stopped once more.
+
+        Args:
+            job: A running job.
+            keep: Interruptions that must be left afterwards, for the way home.
+        """
+        if job.checkpoint is None:
+            return False
+        params = self.params
+        earned = self.progress_s(job) / params.interruption_earn_s
+        return job.interruption_count + keep + 1 <= params.interruptions + earned
+
+    def may_suspend(self, job: JobView) -> bool:
+        """Return whether the quota of suspensions allows one more."""
+        params = self.params
+        earned = self.progress_s(job) / params.suspension_earn_s
+        return job.suspension_count < params.suspensions + earned
+
+    def _is_due(self, job: JobView, after_s: float) -> bool:
+        is_waiting_long = not job.is_started and self.now_s - job.submitted_at_s >= after_s
+        return is_waiting_long or self.now_s >= self.last_moment_s(job)
