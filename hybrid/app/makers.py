@@ -60,6 +60,7 @@ def make_providers(
             ray_dir=str(ray_dir),
             clock=clock,
             catalog=prices,
+            rates=settings.prices.rates,
         )
         try:
             make: MakeProvider = point.load()

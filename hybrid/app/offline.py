@@ -33,11 +33,16 @@ class PoolOffer:
 
     Attributes:
         view: The same for people and programs.
-        offer: What can be rented; `None` when `view` says why not.
+        said: What its adapter says of it.
     """
 
     view: PoolView
-    offer: Offer | None
+    said: Offered
+
+    @property
+    def offer(self) -> Offer | None:
+        """What can be rented; `None` when `view` says why not."""
+        return self.said if isinstance(self.said, Offer) else None
 
 
 def pool_offers(settings: Settings, clock: Clock) -> tuple[PoolOffer, ...]:
@@ -92,7 +97,7 @@ def doubts(settings: Settings, offered: tuple[PoolOffer, ...]) -> Iterator[str]:
     for pool, item in zip(settings.clouds.pools if settings.clouds else (), offered, strict=True):
         view = item.view
         if view.reason is not None:
-            yield f"{view.pool} is no offer without asking the cloud: {view.reason.message}"
+            yield f"{view.pool} is no offer by what is known here: {view.reason.message}"
         if pool.provider in known:
             yield from _unlisted(view, pool, prices)
 
@@ -149,7 +154,7 @@ def _pool_offer(
     )
     if offer is not None:
         view = view.model_copy(update=_origin(settings, where, pool, offer, prices))
-    return PoolOffer(view, offer)
+    return PoolOffer(view, said)
 
 
 def _at_most(said: Offered) -> float | None:

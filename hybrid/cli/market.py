@@ -1,4 +1,4 @@
-"""What the running cluster says of its offers, for `hybrid offers`, which needs none."""
+"""What the running cluster, or the file, says of its own offers, for `hybrid offers`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from hybrid.cli.options import chosen
 
 if TYPE_CHECKING:
     import typer
+
+    from hybrid.core.ports import Clock
+    from hybrid.settings import Settings
 
 
 def of_cluster(context: typer.Context) -> Mapping[str, object]:
@@ -41,3 +44,23 @@ def of_cluster(context: typer.Context) -> Mapping[str, object]:
         "resting": view.plan.resting,
         "withheld": view.plan.withheld,
     }
+
+
+def of_file(settings: Settings | None, clock: Clock) -> Mapping[str, object]:
+    """Return `withheld` of the file's pools, by the catalog alone; nothing without a file."""
+    from hybrid.app import offline
+    from hybrid.core.models.withheld import Withheld
+    from hybrid.settings import SettingsError
+    from hybrid.settings.places import EMBEDDED
+
+    if settings is None or settings.source == EMBEDDED:
+        return {}
+    try:
+        offered = offline.pool_offers(settings, clock)
+    except SettingsError:
+        output.say(
+            f"Note: which pools of {settings.source} are no offer is not shown, since `hybrid "
+            "config validate` has something to say about them."
+        )
+        return {}
+    return {"withheld": tuple(item.said for item in offered if isinstance(item.said, Withheld))}

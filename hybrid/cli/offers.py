@@ -10,7 +10,7 @@ import typer
 
 from hybrid.cli import output
 from hybrid.cli.exits import ExitCode, StopError
-from hybrid.cli.market import of_cluster
+from hybrid.cli.market import of_cluster, of_file
 from hybrid.cli.options import Cluster, duration_option, is_gpus, seconds
 
 if TYPE_CHECKING:
@@ -117,8 +117,9 @@ def offers(
     rates = own_prices.rates(settings) if settings else {}
     if cny_per_usd is not None:
         rates = {"CNY": cny_per_usd}
+    clock = SystemClock()
     terms = Terms(
-        now_s=SystemClock().now_s(),
+        now_s=clock.now_s(),
         max_age_s=seconds(max_age) or 0.0,
         rates=rates,
         is_confirmed_only=True,
@@ -136,7 +137,8 @@ def offers(
     )
     limit = limit or (None if json or show_all else _SHOWN_COUNT)
     view = offers_view(found, catalog.sources, terms, limit=limit, is_all=show_all)
-    view = view.model_copy(update=dict(of_cluster(context)))
+    own = of_cluster(context) or of_file(settings, clock)
+    view = view.model_copy(update=dict(own))
     if json:
         output.write(view.model_dump_json().encode())
     else:

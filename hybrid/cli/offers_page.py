@@ -62,7 +62,8 @@ def offers_page(view: OffersView) -> list[Part]:
             text(hint) for code, hint in _HINTS.items() if code in view.ineligible_count_by_code
         ]
     rests = rest_parts(view.resting, view.withheld, view.at_s)
-    return [*page, text(""), text(f"In cluster {view.cluster} now:"), *rests] if rests else page
+    where = f"In cluster {view.cluster} now:" if view.cluster else "In your hybrid.yaml:"
+    return [*page, text(""), text(where), *rests] if rests else page
 
 
 def _view(quote: Quote) -> OfferView:

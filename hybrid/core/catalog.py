@@ -99,7 +99,7 @@ class Catalog(Model):
                 return price(row, market, terms)
         what = f"{instance_type} in {region}" if region else instance_type
         hint = self._meant(provider, region, instance_type)
-        message = f"the catalog has no {what} of {provider}; {hint}{WRITE_YOURS}"
+        message = f"the catalog has no {what} of {provider}{hint}; {WRITE_YOURS}"
         return unusable("not_in_catalog", message)
 
     def _meant(self, provider: str, region: str, instance_type: str) -> str:
@@ -111,7 +111,7 @@ class Catalog(Model):
         ):
             near = [] if asked in known else difflib.get_close_matches(asked, sorted(known), n=1)
             if near:
-                return f"did you mean {near[0]}? Or "
+                return f" (did you mean {near[0]}?)"
         return ""
 
     def inside(self, provider: str, instance_type: str) -> CatalogRow | None:

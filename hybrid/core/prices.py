@@ -19,8 +19,9 @@ from hybrid.core.quantity import duration_text
 DAY_S = 86_400.0
 DEFAULT_MAX_AGE_S = 365 * DAY_S
 USD = "USD"
-WRITE_YOURS = "write yours as usd_per_hour of a pool in hybrid.yaml"
+WRITE_YOURS = "write yours as usd_per_hour of a pool, or under prices.overrides, in hybrid.yaml"
 
+_FOR_THE_POOL = "write usd_per_hour of the pool, or a price under prices.overrides"
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 
 
@@ -133,6 +134,22 @@ def price(row: CatalogRow, market: Market, terms: Terms) -> Price:
     return Price(usd_per_hour=usd)
 
 
+def of_pool(judged: Price, *, cause: str = "", remedy: str = "") -> Price:
+    """Return a price for a pool: where there is none, the reason says what to do in hybrid.yaml.
+
+    Args:
+        judged: The price.
+        cause: Why nobody else has one either, such as what the cloud answered.
+        remedy: What else would help, beginning with `or`.
+    """
+    if judged.reason is None:
+        return judged
+    words = judged.reason.message.removesuffix(f"; {WRITE_YOURS}")
+    todo = ", ".join(filter(None, (_FOR_THE_POOL, remedy)))
+    message = "; ".join(filter(None, (f"no price known: {words}", cause, todo)))
+    return Price(reason=judged.reason.model_copy(update={"message": message}))
+
+
 def unusable(code: str, message: str, **facts: float | str) -> Price:
     """Return the lack of a usable price."""
     return Price(reason=Reason(code=code, message=message, facts=facts))
@@ -166,7 +183,7 @@ def _why_no_rate(currency: str, terms: Terms) -> Reason | None:
         return None
     message = (
         f"the price is in {currency}, and how many {currency} a US dollar costs is not known; "
-        "give that rate"
+        "write that rate under prices.rates"
     )
     return Reason(code="no_rate", message=message, facts={"currency": currency})
 

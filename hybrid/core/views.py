@@ -333,7 +333,8 @@ class OffersView(Model):
         sources: Where the prices are from.
         cluster: The running cluster that `resting` and `withheld` are of; `""` for none.
         resting: What failed in it and is left alone for a while.
-        withheld: Its pools that are no offer now.
+        withheld: Its pools that are no offer now; without a cluster those of hybrid.yaml, by the
+            catalog alone.
     """
 
     api_version: int = API_VERSION

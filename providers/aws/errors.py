@@ -130,6 +130,7 @@ _RAISED: Mapping[str, type[ProviderError]] = {
 }
 
 _HINTS: Mapping[str, str] = {
+    "AccessDeniedException": "grant the permission; docs/fidelity/aws.md lists all of them",
     "AuthFailure": "check the access key, and that the region is enabled for the account",
     "ExpiredToken": "renew the session (`aws sso login`, or new temporary credentials)",
     "InvalidClientTokenId": "the access key does not exist; check AWS_ACCESS_KEY_ID or the profile",

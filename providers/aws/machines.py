@@ -1,4 +1,7 @@
-"""What the catalog knows of an instance type, for what the configuration does not say; pure."""
+"""What the catalog knows is inside an instance type, for what the configuration does not say.
+
+Pure. What it costs is judged when offers are made, since a price grows old.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hybrid.core import gpu_names
-from hybrid.core.catalog import Catalog, CatalogRow, Terms
-from hybrid.core.models import Market
+from hybrid.core.catalog import Catalog, CatalogRow
 from hybrid.core.quantity import gpu_request
 
 WORK_MEMORY_RATIO = 0.6
@@ -19,41 +21,23 @@ _GIB = 2**30
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The catalog, and how old its prices may be."""
+    """The catalog."""
 
     catalog: Catalog = field(default_factory=Catalog)
-    terms: Terms = field(default_factory=lambda: Terms(now_s=0.0))
 
     def filled(self, pool: Mapping[str, object]) -> dict[str, object]:
         """Return a pool of the configuration with what the catalog adds to it.
 
-        The price of a spot pool is left to the market.
-
         Raises:
-            ValueError: There is no price that can be used, or the pool contradicts the catalog.
+            ValueError: The pool contradicts the catalog.
         """
         said = {key: value for key, value in pool.items() if value is not None}
-        provider, region = (*str(said.get("infra", "")).split("/"), "")[:2]
-        instance_type = str(said.get("instance_type", ""))
-        row = self.catalog.inside(provider, instance_type)
+        provider = str(said.get("infra", "")).partition("/")[0]
+        row = self.catalog.inside(provider, str(said.get("instance_type", "")))
         if row is not None:
             said = {**_inside(row), **said}
             _check_gpus(row, str(said.get("accelerators") or ""))
-        is_priced = "usd_per_hour" in said or said.get("use_spot") is True
-        if not is_priced and instance_type and region:
-            price = self.catalog.price(
-                provider, region, instance_type, Market.ON_DEMAND, self.terms
-            )
-            if price.reason is not None:
-                raise ValueError(price.reason.message)
-            said["usd_per_hour"] = price.usd_per_hour
         return said
-
-    def on_demand_usd_per_hour(self, infra: str, instance_type: str) -> float | None:
-        """Return what a type costs without the spot market, if the catalog knows."""
-        provider, region = infra.split("/")[:2]
-        market = Market.ON_DEMAND
-        return self.catalog.price(provider, region, instance_type, market, self.terms).usd_per_hour
 
 
 def _inside(row: CatalogRow) -> dict[str, object]:

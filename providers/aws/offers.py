@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hybrid.core import gpu_names
-from hybrid.core.models import Model, Offer, Shape
+from hybrid.core.models import Market, Model, Offer, Shape
 from hybrid.core.quantity import GpuRequest
 from providers.aws.machines import WORK_MEMORY_RATIO
 from providers.aws.params import Pool
@@ -37,9 +37,9 @@ def needs_facts(pool: Pool) -> bool:
     return pool.accelerators is None or pool.cpus is None or pool.memory is None
 
 
-def needs_price(pool: Pool) -> bool:
-    """Return whether a pool costs what the spot market says."""
-    return pool.usd_per_hour is None
+def is_unpriced(pool: Pool, market: Market) -> bool:
+    """Return whether a pool is bought on a market, and the configuration has no price for it."""
+    return pool.usd_per_hour is None and pool.market is market
 
 
 def spot_usd_per_hour(zones: Iterable[str], prices: Mapping[str, float]) -> float:

@@ -19,6 +19,7 @@ from pydantic import (
 
 from hybrid.core.models import Market
 from hybrid.core.nodeplan import Preflight
+from hybrid.core.prices import DAY_S
 from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
 from providers.aws.machines import Knowledge
 
@@ -45,6 +46,7 @@ _Duration: TypeAlias = Annotated[
     Field(ge=0, allow_inf_nan=False),
 ]
 _Size: TypeAlias = Annotated[int, BeforeValidator(lambda value: _from_text(value, size_bytes))]
+_Pace: TypeAlias = Annotated[_Duration, Field(ge=300)]
 _Usd: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Image: TypeAlias = Annotated[
     str, Field(pattern=rf"^(ami-[0-9a-f]{{8,17}}|{SSM}/[A-Za-z0-9_.:/-]+)$")
@@ -88,7 +90,8 @@ class Pool(_Section):
         accelerators: GPUs of one instance. They, `cpus` and `memory` come from the catalog, and
             from AWS for types that the catalog does not know.
         memory: What tasks may ask for; 60 % of the machine's when absent.
-        usd_per_hour: Price of one instance; without it the catalog's, and the market's for spot.
+        usd_per_hour: Price of one instance; without it that of AWS's price list or of the
+            catalog, and the market's for spot.
         spot_limit_usd_per_hour: Spot only: EC2 takes the instance back when it costs more.
         rank: Place in the configuration's `ordered` list.
         image: Instead of the region's.
@@ -146,11 +149,11 @@ class Pool(_Section):
                 "spot_limit_usd_per_hour is for spot pools; this one has a fixed price"
             )
         if self.region.startswith("cn-") and (
-            self.spot_limit_usd_per_hour or not self.usd_per_hour
+            self.spot_limit_usd_per_hour or (self.use_spot and not self.usd_per_hour)
         ):
             raise ValueError(
-                "AWS counts in CNY in its regions in China: give usd_per_hour, and no "
-                "spot_limit_usd_per_hour"
+                "AWS counts in CNY in its regions in China; give a spot pool there usd_per_hour, "
+                "and no spot_limit_usd_per_hour"
             )
         return self
 
@@ -189,6 +192,8 @@ class Params(Preflight, _Section):
         regions: What instances are made of, by region.
         tags: More tags for what is rented, such as a cost centre.
         python: Interpreter of the image that has Ray and this program.
+        price_refresh: How often AWS's price list is read for on-demand pools without
+            `usd_per_hour`: one free call for each type and region. `off`: never.
     """
 
     profile: str | None = Field(default=None, min_length=1)
@@ -196,7 +201,13 @@ class Params(Preflight, _Section):
     regions: dict[str, Region] = Field(default_factory=dict)
     tags: dict[str, str] = Field(default_factory=dict)
     python: str = Field(default="/opt/hybrid/bin/python", pattern=r"^/[A-Za-z0-9_./+-]+$")
+    price_refresh: _Pace | None = DAY_S
     pools: tuple[Pool, ...] = ()
+
+    @field_validator("price_refresh", mode="before")
+    @classmethod
+    def _may_be_off(cls, value: object) -> object:
+        return None if value == "off" or value is False else value
 
     @field_validator("endpoint_url")
     @classmethod

@@ -13,7 +13,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hybrid.core.catalog import Terms
 from hybrid.core.errors import (
     AuthError,
     ConflictError,
@@ -38,8 +37,10 @@ from providers.aws.instances import (
     state_of,
     tags_of,
 )
+from providers.aws.listprices import ListPrices
 from providers.aws.machines import Knowledge
 from providers.aws.market import REFRESH_S, Images, SpotPrices, Types
+from providers.aws.ondemand import OnDemand
 from providers.aws.params import Params
 from providers.aws.shelf import Shelf
 from providers.aws.userdata import user_data
@@ -78,9 +79,12 @@ class AwsProvider:
         self._shelf = Shelf(
             name,
             params,
-            context,
             types=Types(self._client),
-            prices=SpotPrices(self._client, context.clock),
+            spot=SpotPrices(self._client, context.clock),
+            on_demand=OnDemand(
+                context,
+                ListPrices(self._client, context.clock, every_s=params.price_refresh),
+            ),
         )
         self._images = Images(self._client, context.clock)
         self._fleets = Fleets(self._client, context.clock)
@@ -298,5 +302,5 @@ class AwsProvider:
 
 def make(name: str, raw: Mapping[str, object], context: ProviderContext) -> AwsProvider:
     """Return AWS; see `hybrid.core.ports.MakeProvider`."""
-    knowledge = Knowledge(context.catalog, Terms(now_s=context.clock.now_s()))
-    return AwsProvider(name, Params.model_validate(raw, context=knowledge), context)
+    params = Params.model_validate(raw, context=Knowledge(context.catalog))
+    return AwsProvider(name, params, context)

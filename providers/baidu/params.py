@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from hybrid.core import gpu_names
+from hybrid.core.models import Market
 from hybrid.core.nodeplan import Preflight
 from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, shown, size_bytes
 from providers.baidu.spec import SPEC, Inside, inside
@@ -73,8 +74,9 @@ class Pool(_Section):
         accelerators: GPUs, such as `A100:8`; read from the name when absent.
         cpus, memory: What Ray may use of it; read from the name when absent (of the memory a
             part is left to the system and to Ray's object store).
-        usd_per_hour, cny_per_hour: Its price, in one of the two currencies. A spot instance
-            is bid for at this price, so that it never costs more than the caps count.
+        usd_per_hour, cny_per_hour: Its price, in one of the two currencies; the catalog's when
+            absent, which has none of Baidu as it is shipped. A spot instance is bid for at this
+            price, so that it never costs more than the caps count.
         image, subnet: Instead of the account's.
         rank: Place in the configuration's `ordered` list.
     """
@@ -126,12 +128,9 @@ class Pool(_Section):
         return None if text is None else str(gpu_request(text))
 
     @model_validator(mode="after")
-    def _has_a_price(self) -> Pool:
-        if (self.usd_per_hour is None) == (self.cny_per_hour is None):
-            raise ValueError(
-                "the price is missing or given twice; write either usd_per_hour or cny_per_hour, "
-                "since Baidu publishes no list of prices that this program could ship"
-            )
+    def _has_one_price(self) -> Pool:
+        if self.usd_per_hour is not None and self.cny_per_hour is not None:
+            raise ValueError("the price is given twice; write either usd_per_hour or cny_per_hour")
         return self
 
     @model_validator(mode="after")
@@ -166,6 +165,16 @@ class Pool(_Section):
     def zone(self) -> str:
         """Where in the region it is; `""` when Baidu may choose."""
         return (*self.infra.split("/"), "")[2]
+
+    @property
+    def market(self) -> Market:
+        """How it is bought."""
+        return Market.SPOT if self.use_spot else Market.ON_DEMAND
+
+    def offer_id(self, provider: str) -> str:
+        """Return the id of what can be rented here."""
+        place = (provider, self.region, self.zone, self.instance_type, self.market.value)
+        return "/".join(filter(None, place))
 
     @property
     def inside(self) -> Inside:

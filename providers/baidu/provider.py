@@ -20,12 +20,13 @@ from hybrid.core.errors import (
     TransientError,
 )
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
+from hybrid.core.models.withheld import Offered
 from hybrid.core.ports import ProviderContext
 from hybrid.core.tags import OFFER
 from providers.baidu import credentials
 from providers.baidu.client import Bcc, Machine, Order
 from providers.baidu.credentials import Keys
-from providers.baidu.offers import bid_cny_per_minute, offer_of
+from providers.baidu.offers import bid_cny_per_minute, offered
 from providers.baidu.params import Params, Pool
 from providers.baidu.userdata import script
 
@@ -67,16 +68,21 @@ class BaiduProvider:
         self.name = name
         self._params = params
         self._context = context
-        self._pools = {offer_of(name, p, params).offer_id: p for p in params.pools}
+        self._pools = {pool.offer_id(name): pool for pool in params.pools}
         self._clients: dict[str, tuple[Keys, Bcc]] = {}
 
     def offers(self) -> Sequence[Offer]:
-        """See `Provider.offers`."""
-        return [offer_of(self.name, pool, self._params) for pool in self._params.pools]
+        """See `Provider.offers`. `pool_offers` says what is left out, and why."""
+        return [offer for offer in self.pool_offers() if isinstance(offer, Offer)]
 
-    def offline_offers(self) -> Sequence[Offer]:
-        """See `OfflineProvider.offline_offers`: no call is needed for `offers`."""
-        return self.offers()
+    def pool_offers(self) -> Sequence[Offered]:
+        """See `CandidProvider.pool_offers`."""
+        params, context = self._params, self._context
+        return [offered(self.name, pool, params, context) for pool in params.pools]
+
+    def offline_offers(self) -> Sequence[Offered]:
+        """See `OfflineProvider.offline_offers`: no call is needed for `pool_offers`."""
+        return self.pool_offers()
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         """See `Provider.launch`. Two calls: create, and then the instance's own expiry.
@@ -143,7 +149,7 @@ class BaiduProvider:
         except ValueError as err:
             raise self._invalid(str(err)) from err
         name = f"hybrid-{self._context.cluster_name}-{spec.instance_id}"
-        exchange = self._params.exchange
+        exchange, usd = self._params.exchange, offer.usd_per_hour
         return Order(
             client_token=hashlib.sha256(token.encode()).hexdigest()[:40],
             name=_NOT_IN_NAMES.sub("-", name)[:_NAME_CHARS],
@@ -158,7 +164,9 @@ class BaiduProvider:
             tags=tags,
             user_data=text,
             bid_cny_per_minute=(
-                bid_cny_per_minute(pool, exchange) if pool.use_spot and exchange else ""
+                bid_cny_per_minute(pool, exchange, usd_per_hour=usd)
+                if pool.use_spot and exchange
+                else ""
             ),
         )
 

@@ -1,4 +1,7 @@
-"""What the catalog knows of a machine type, for what the configuration does not say; pure."""
+"""What the catalog knows is inside a machine type, for what the configuration does not say.
+
+Pure. What it costs is judged when offers are made, since a price grows old.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hybrid.core import gpu_names
-from hybrid.core.catalog import Catalog, CatalogRow, Terms
-from hybrid.core.models import Market
+from hybrid.core.catalog import Catalog, CatalogRow
 from hybrid.core.quantity import gpu_request
 
 _GIB = 2**30
@@ -17,30 +19,22 @@ _TASKS_RATIO = 0.6
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The catalog, and how old its prices may be."""
+    """The catalog."""
 
     catalog: Catalog = field(default_factory=Catalog)
-    terms: Terms = field(default_factory=lambda: Terms(now_s=0.0))
 
     def filled(self, pool: Mapping[str, object]) -> dict[str, object]:
         """Return a pool of the configuration with what the catalog adds to it.
 
         Raises:
-            ValueError: There is no price that can be used, or the pool contradicts the catalog.
+            ValueError: The pool contradicts the catalog.
         """
         said = {key: value for key, value in pool.items() if value is not None}
-        provider, region = (*str(said.get("infra", "")).split("/"), "")[:2]
-        instance_type = str(said.get("instance_type", ""))
-        row = self.catalog.inside(provider, instance_type)
+        provider = str(said.get("infra", "")).partition("/")[0]
+        row = self.catalog.inside(provider, str(said.get("instance_type", "")))
         if row is not None and "attached_gpu" not in said:
             said = {**_inside(row), **said}
             _check_gpus(row, str(said.get("accelerators") or ""))
-        if "usd_per_hour" not in said and instance_type and region:
-            market = Market.SPOT if said.get("use_spot") is True else Market.ON_DEMAND
-            price = self.catalog.price(provider, region, instance_type, market, self.terms)
-            if price.reason is not None:
-                raise ValueError(price.reason.message)
-            said["usd_per_hour"] = price.usd_per_hour
         return said
 
 

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from hybrid.core.models import Market
 from hybrid.core.nodeplan import Preflight
 from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
 from providers.gcp.machines import Knowledge
@@ -72,6 +73,9 @@ class Machine(Preflight, _Section):
         external_ip: Whether it gets a public address. Without one it needs Cloud NAT for
             anything outside your networks.
         service_account: Whose rights programs on the node have; none when absent.
+        delete_itself: Whether a machine whose lease is over deletes itself, disk and all, with the
+            rights of its `service_account`, before it turns itself off. Without such an account
+            it is only off, and its disk costs money until somebody deletes it.
         disk: Boot disk.
         disk_type: `pd-balanced`, `pd-ssd`, `hyperdisk-balanced`, ...
         python: Interpreter in the image that has this program and Ray.
@@ -85,6 +89,7 @@ class Machine(Preflight, _Section):
     network_tags: tuple[_Tag, ...] = ()
     external_ip: bool = False
     service_account: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
+    delete_itself: bool = True
     disk: _DiskSize = 100 * _GIB
     disk_type: _Tag = "pd-balanced"
     python: str = Field(default="/opt/hybrid/bin/python", pattern=r"^/[A-Za-z0-9._/+-]+$")
@@ -97,8 +102,9 @@ class Pool(Machine):
     Attributes:
         infra: `gcp/REGION/ZONE`, such as `gcp/us-central1/us-central1-a`.
         instance_type: Machine type, such as `g2-standard-8`.
-        accelerators: Its GPUs, such as `L4:1`, as tasks ask for them. They, `cpus`, `memory` and
-            `usd_per_hour` come from the catalog when it knows the type.
+        accelerators: Its GPUs, such as `L4:1`, as tasks ask for them. They, `cpus` and `memory`
+            come from the catalog when it knows the type.
+        usd_per_hour: Price of one instance; the catalog's when absent.
         attached_gpu: Google's name of a GPU to attach, such as `nvidia-tesla-t4`, for machine
             types that come without (N1).
         cpus, memory: What Ray will count on it; of the catalog's memory 60 %.
@@ -112,7 +118,7 @@ class Pool(Machine):
     attached_gpu: _Tag | None = None
     cpus: int = Field(ge=1)
     memory: _Size = Field(ge=0)
-    usd_per_hour: float = Field(gt=0, allow_inf_nan=False)
+    usd_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     use_spot: bool = False
     max_nodes: int | None = Field(default=None, ge=0)
     labels: dict[str, str] = Field(default_factory=dict)
@@ -170,9 +176,18 @@ class Pool(Machine):
         return self.infra.split("/")[2]
 
     @property
+    def market(self) -> Market:
+        """How it is bought."""
+        return Market.SPOT if self.use_spot else Market.ON_DEMAND
+
+    @property
     def gpus(self) -> GpuRequest | None:
         """The GPUs of one instance."""
         return None if self.accelerators is None else gpu_request(self.accelerators)
+
+    def offer_id(self, provider: str) -> str:
+        """Return the id of what can be rented here."""
+        return "/".join((provider, self.region, self.zone, self.instance_type, self.market.value))
 
 
 class Params(Machine):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from hybrid.core.catalog import Terms
 from hybrid.core.errors import InvalidRequestError, NotFoundError, ProviderError, TransientError
 from hybrid.core.models import CloudInstance, CloudState, LaunchSpec, Offer
+from hybrid.core.models.withheld import Offered
 from hybrid.core.ports import ProviderContext
 from providers.gcp import asking
 from providers.gcp.client import Client
@@ -16,7 +16,7 @@ from providers.gcp.gangs import GangLauncher
 from providers.gcp.launching import Launcher, wait
 from providers.gcp.machines import Knowledge
 from providers.gcp.naming import CLUSTER_TAG, Place, encoded, owned_instance_id
-from providers.gcp.offers import offer_of
+from providers.gcp.offers import offered
 from providers.gcp.params import Params, Pool
 from providers.gcp.request import metadata
 from providers.gcp.resources import Machine, Operation
@@ -39,7 +39,7 @@ class GcpProvider:
         self.name = name
         self._params = params
         self._context = context
-        self._pools = {offer_of(pool, name).offer_id: pool for pool in params.pools}
+        self._pools = {pool.offer_id(name): pool for pool in params.pools}
         self._client = Client(
             name, params.project, endpoint=params.endpoint_url, timeout_s=params.call_timeout
         )
@@ -59,12 +59,16 @@ class GcpProvider:
         return self._params.list_lag
 
     def offers(self) -> Sequence[Offer]:
-        """See `Provider.offers`."""
-        return [offer_of(pool, self.name) for pool in self._params.pools]
+        """See `Provider.offers`. `pool_offers` says what is left out, and why."""
+        return [offer for offer in self.pool_offers() if isinstance(offer, Offer)]
 
-    def offline_offers(self) -> Sequence[Offer]:
-        """See `OfflineProvider.offline_offers`: no call is needed for `offers`."""
-        return self.offers()
+    def pool_offers(self) -> Sequence[Offered]:
+        """See `CandidProvider.pool_offers`."""
+        return [offered(pool, self.name, self._context) for pool in self._params.pools]
+
+    def offline_offers(self) -> Sequence[Offered]:
+        """See `OfflineProvider.offline_offers`: no call is needed for `pool_offers`."""
+        return self.pool_offers()
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         """See `Provider.launch`. Waits up to `launch_wait` for Google to have the machine."""
@@ -260,5 +264,5 @@ def _without(secrets: Iterable[str]) -> Iterator[None]:
 
 def make(name: str, raw: Mapping[str, object], context: ProviderContext) -> GcpProvider:
     """Return Google Cloud; see `hybrid.core.ports.MakeProvider`."""
-    knowledge = Knowledge(context.catalog, Terms(now_s=context.clock.now_s()))
-    return GcpProvider(name, Params.model_validate(raw, context=knowledge), context)
+    params = Params.model_validate(raw, context=Knowledge(context.catalog))
+    return GcpProvider(name, params, context)

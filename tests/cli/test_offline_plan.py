@@ -150,17 +150,18 @@ def test_a_listed_price_comes_with_its_day_and_source(run: Run, tmp_path: Path) 
     assert "list 2026-07-20" in shown.out
 
 
-def test_a_price_of_the_list_that_is_too_old_is_refused_with_its_place(
+def test_a_price_of_the_list_that_is_too_old_makes_no_offer(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SystemClock, "now_s", lambda _clock: NOW_S + 400 * 86_400)
     write(tmp_path, SPOT.replace(", use_spot: true", ""))
 
-    shown = run("plan", "--offline")
+    view = plan(run, "--gpus", "A10G:4")
+    shown = run("plan", "--offline", "--gpus", "A10G:4")
 
-    assert shown.code == 2
-    assert "clouds.any_of[0]: the price is from 2026-07-20" in shown.err
-    assert "is not trusted" in shown.err
+    assert reasons(view) == {"g5.12xlarge": "stale"}
+    assert "no price known: the price is from 2026-07-20" in shown.out
+    assert "is not trusted" in shown.out
 
 
 def test_a_shape_may_be_anything_that_ray_counts(run: Run, tmp_path: Path) -> None:

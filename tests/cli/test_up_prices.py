@@ -59,3 +59,14 @@ def test_without_any_bound_the_worst_case_is_unknown(run: Run, tmp_path: Path) -
     out = page(run, tmp_path, f"infra: aws/us-east-1/us-east-1a, {kind}")
 
     assert "At worst: ?, ? a day." in out
+
+
+def test_an_on_demand_price_that_nobody_knows_says_why_and_the_rest_is_rented(
+    run: Run, tmp_path: Path
+) -> None:
+    kind = "instance_type: p9.huge, accelerators: A100:8, cpus: 8, memory: 8GiB"
+
+    out = page(run, tmp_path, f"infra: aws/us-east-1/us-east-1a, {kind}", ZONE)
+
+    assert "No price for clouds.any_of[0]: no price known: the catalog has no p9.huge" in out
+    assert "$5.67/h" in out

@@ -45,16 +45,6 @@ def package(
     ("pool", "where", "what"),
     [
         (
-            "infra: aws/us-east-9/us-east-9a, instance_type: g5.12xlarge",
-            "clouds.any_of[0]:",
-            "no g5.12xlarge in us-east-9 of aws; did you mean us-east-",
-        ),
-        (
-            "infra: aws/us-east-1/us-east-1a, instance_type: g5.12xlrge",
-            "clouds.any_of[0]:",
-            "did you mean g5.12xlarge?",
-        ),
-        (
             "infra: aws/us-east-1/eu-west-1a, instance_type: g5.12xlarge",
             "clouds.any_of[0].infra:",
             "'aws/us-east-1/eu-west-1a' is not a place of AWS; write",
@@ -147,7 +137,73 @@ def test_a_spot_pool_whose_price_nobody_knows_is_told(run: Run, tmp_path: Path) 
     shown = run("config", "validate")
 
     assert shown.code == 0
-    assert "clouds.any_of[0] is no offer without asking the cloud: it costs what" in shown.out
+    assert "clouds.any_of[0] is no offer by what is known here: it costs what" in shown.out
+
+
+UNPRICED = (
+    (
+        "infra: aws/us-east-9/us-east-9a, instance_type: g5.12xlarge, image: ami-0123456789abcdef0",
+        "the catalog has no g5.12xlarge in us-east-9 of aws (did you mean us-east-",
+        "or let a running controller ask AWS, which takes pricing:GetProducts",
+    ),
+    (
+        "infra: aws/us-east-1/us-east-1a, instance_type: g5.12xlrge, cpus: 8",
+        "the catalog has no g5.12xlrge in us-east-1 of aws (did you mean g5.12xlarge?)",
+        "write usd_per_hour of the pool, or a price under prices.overrides",
+    ),
+    (
+        "infra: gcp/us-central1/us-central1-a, instance_type: c4-standard-8, cpus: 8, memory: 8GiB",
+        "the catalog has no c4-standard-8 in us-central1 of gcp",
+        "write usd_per_hour of the pool, or a price under prices.overrides.",
+    ),
+    (
+        "infra: baidu/bj, instance_type: bcc.lgn1.c12m40.1p40",
+        "the catalog has no bcc.lgn1.c12m40.1p40 in bj of baidu",
+        "write usd_per_hour of the pool, or a price under prices.overrides, or cny_per_hour.",
+    ),
+)
+UNPRICED_IDS = ("region", "type", "gcp", "baidu")
+ACCOUNTS = AWS + (
+    "  gcp: {project: p-1, image: projects/p-1/global/images/family/node}\n"
+    "  baidu: {image: m-AbCd1234}\n"
+)
+
+
+@pytest.mark.parametrize(("pool", "why", "todo"), UNPRICED, ids=UNPRICED_IDS)
+def test_a_pool_whose_price_nobody_knows_is_a_warning(
+    run: Run, tmp_path: Path, pool: str, why: str, todo: str
+) -> None:
+    write(tmp_path, GOOD_POOL, pool, more=ACCOUNTS)
+
+    shown = run("config", "validate")
+    answer = json.loads(run("config", "validate", "--json").out)
+
+    assert (shown.code, shown.err) == (0, "")
+    says = "clouds.any_of[1] is no offer by what is known here: no price known: "
+    (line,) = (line for line in shown.out.splitlines() if says in line)
+    assert why in line
+    assert todo in line
+    assert answer["is_valid"] is True
+    assert any(says in warning for warning in answer["warnings"])
+
+
+@pytest.mark.parametrize(("pool", "why", "todo"), UNPRICED, ids=UNPRICED_IDS)
+def test_a_plan_and_a_look_at_offers_say_it_too(
+    run: Run, tmp_path: Path, pool: str, why: str, todo: str
+) -> None:
+    write(tmp_path, GOOD_POOL, pool, more=ACCOUNTS)
+
+    plan = json.loads(run("plan", "--offline", "--gpus", "GPU:1", "--json").out)
+    offers = run("offers", "--gpus", "A10G:4")
+    view = json.loads(run("offers", "--json").out)
+
+    assert why in json.dumps(plan)
+    assert offers.code == 0
+    assert "In your hybrid.yaml:" in offers.out
+    assert "no price known: " in offers.out
+    (left_out,) = view["withheld"]
+    assert why in left_out["reason"]["message"]
+    assert todo.rstrip(".") in left_out["reason"]["message"]
 
 
 @pytest.mark.parametrize("words", [("config", "validate"), ("up", "-y")], ids=" ".join)

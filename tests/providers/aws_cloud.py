@@ -45,6 +45,7 @@ class AwsCloud:
         regions: The same.
         more: Other account-level settings of it.
         catalog: Prices, beside those of the pools.
+        rates: Exchange rates.
     """
 
     def __init__(self, emulator: AwsEmulator, client: AwsClient) -> None:
@@ -61,6 +62,7 @@ class AwsCloud:
         }
         self.more: dict[str, Any] = {}
         self.catalog = Catalog()
+        self.rates: dict[str, float] = {}
 
     @property
     def controls(self) -> Controls:
@@ -82,6 +84,7 @@ class AwsCloud:
             ray_dir="/nonexistent",
             clock=self.clock,
             catalog=self.catalog,
+            rates=self.rates,
         )
         params = Params.model_validate(self.raw())
         return AwsProvider("aws", params, context, client=self.client)

@@ -41,7 +41,11 @@ def actions() -> set[str]:
 SPARED = {"ec2:DeleteLaunchTemplate", "ec2:DescribeLaunchTemplates"}
 """What is only tidied up, later or by the next one, stops nothing."""
 
-ABOUT_OFFERS = {"ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory"}
+ABOUT_OFFERS = {
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeSpotPriceHistory",
+    "pricing:GetProducts",
+}
 
 
 def do_everything(aws: AwsCloud) -> None:
@@ -50,9 +54,10 @@ def do_everything(aws: AwsCloud) -> None:
     aws.clock = clock
     aws.controls.parameters["/ml/ami"] = IMAGE
     aws.controls.spot_usd_per_hour = {(TYPE, "us-east-1a"): 0.4}
+    aws.controls.list_prices = {(TYPE, "us-east-1"): "0.85"}
     spot = {k: v for k, v in POOL.items() if k not in ("usd_per_hour", "cpus")}
     aws.pools = [
-        POOL | {"image": "ssm:/ml/ami"},
+        POOL | {"image": "ssm:/ml/ami", "usd_per_hour": None},
         spot | {"infra": "aws/us-east-1", "use_spot": True},
     ]
     provider = aws.provider()
@@ -96,8 +101,10 @@ def test_without_what_offers_need_those_pools_are_left_out_and_say_why(
 ) -> None:
     aws.controls.allowed = actions() - {action}
     aws.controls.spot_usd_per_hour = {(TYPE, "us-east-1a"): 0.4}
-    spot = {k: v for k, v in POOL.items() if k not in ("usd_per_hour", "cpus")}
-    aws.pools = [POOL, spot | {"use_spot": True}]
+    bare = {k: v for k, v in POOL.items() if k not in ("usd_per_hour", "cpus")}
+    market = "on_demand" if action == "pricing:GetProducts" else "spot"
+    aws.pools = [POOL, bare | {"infra": "aws/us-east-1/us-east-1b", "use_spot": market == "spot"}]
+    aws.controls.spot_usd_per_hour |= {(TYPE, "us-east-1b"): 0.4}
 
     offer, left_out = aws.provider().pool_offers()
 

@@ -8,10 +8,13 @@ import pytest
 from pydantic import ValidationError
 
 from hybrid.core.models import Offer
-from providers.baidu.offers import bid_cny_per_minute, offer_of
+from hybrid.core.ports import ProviderContext
+from providers.baidu import make
+from providers.baidu.offers import bid_cny_per_minute
 from providers.baidu.params import Exchange, Params
 from providers.baidu.spec import Inside, inside
 from tests.providers.baidu_cloud import ACCOUNT, POOL
+from tests.world.clock import VirtualClock
 
 
 @pytest.mark.parametrize(
@@ -35,8 +38,15 @@ def params(pool: dict[str, Any] | None = None, **account: Any) -> Params:
 
 
 def offer(pool: dict[str, Any] | None = None, **account: Any) -> Offer:
-    made = params(pool, **account)
-    return offer_of("baidu", made.pools[0], made)
+    raw = ACCOUNT | {"pools": [POOL | (pool or {})]} | account
+    (made,) = make("baidu", raw, context()).offers()
+    return made
+
+
+def context() -> ProviderContext:
+    return ProviderContext(
+        cluster_id="c", cluster_name="c", state_dir="", ray_dir="", clock=VirtualClock()
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,8 +57,7 @@ def offer(pool: dict[str, Any] | None = None, **account: Any) -> Offer:
         ({"infra": "baidu/mars"}, {}, "there is no region 'mars'; known are bd, bj"),
         ({"instance_type": "A100"}, {}, "is not an instance type"),
         ({"instance_type": "bcc.x.c1m1;reboot"}, {}, "is not an instance type"),
-        ({"cny_per_hour": None}, {}, "the price is missing"),
-        ({"usd_per_hour": 1}, {}, "missing or given twice"),
+        ({"usd_per_hour": 1}, {}, "the price is given twice"),
         ({"cny_per_hour": float("nan")}, {}, "cny_per_hour"),
         ({"cny_per_hour": 0}, {}, "greater than 0"),
         ({}, {"exchange": None}, "its price is in CNY; write providers.baidu.exchange"),
@@ -184,6 +193,6 @@ def test_a_bid_is_cny_per_minute_and_never_above_the_price(price: dict[str, Any]
     made = params({"use_spot": True} | price)
     assert isinstance(made.exchange, Exchange)
 
-    assert bid_cny_per_minute(made.pools[0], made.exchange) == bid
-    hourly = float(bid) * 60 / made.exchange.cny_per_usd
-    assert hourly <= offer_of("baidu", made.pools[0], made).usd_per_hour + 1e-9
+    usd = offer({"use_spot": True} | price).usd_per_hour
+    assert bid_cny_per_minute(made.pools[0], made.exchange, usd_per_hour=usd) == bid
+    assert float(bid) * 60 / made.exchange.cny_per_usd <= usd + 1e-9

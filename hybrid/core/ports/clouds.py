@@ -150,6 +150,8 @@ class ProviderContext:
             bytes), used by the local provider only.
         clock: Time.
         catalog: What machines cost where neither the configuration nor the cloud says.
+        rates: Units of a currency for one US dollar, as `prices.rates` of the configuration has
+            them.
     """
 
     cluster_id: str
@@ -158,6 +160,7 @@ class ProviderContext:
     ray_dir: str
     clock: Clock
     catalog: Catalog = field(default_factory=Catalog)
+    rates: Mapping[str, float] = field(default_factory=dict)
 
 
 class MakeProvider(Protocol):

@@ -1,4 +1,4 @@
-"""AWS on loopback: moto's EC2 with what it lacks, SSM parameters and instance metadata.
+"""AWS on loopback: moto's EC2 with what it lacks, SSM parameters, prices, instance metadata.
 
 moto makes the instances, tags, templates and networks. Added here, since moto ignores them:
 client tokens, stock, quota, fleets (partial ones, and with tags and user data of their own),

@@ -68,6 +68,9 @@ class Controls:
         images: Images that exist, by id, with their root device.
         parameters: SSM parameters.
         spot_usd_per_hour: Spot prices by (type, zone).
+        list_prices: On-demand prices by (type, region), as AWS writes them: `55.0400000000`, or
+            `3.5 CNY` in another currency.
+        price_list: What the price list holds instead, whatever is asked for: JSON texts.
         hidden_lists: How many lists a new instance is missing from.
         pending_lists: In how many lists after that it is `pending`.
         ending_lists: In how many lists an ended one is `shutting-down`.
@@ -85,6 +88,8 @@ class Controls:
     images: dict[str, str] = field(default_factory=lambda: {IMAGE: "/dev/sda1"})
     parameters: dict[str, str] = field(default_factory=dict)
     spot_usd_per_hour: dict[tuple[str, str], float] = field(default_factory=dict)
+    list_prices: dict[tuple[str, str], str] = field(default_factory=dict)
+    price_list: list[object] | None = None
     hidden_lists: int = 0
     pending_lists: int = 0
     ending_lists: int = 0

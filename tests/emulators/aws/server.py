@@ -1,4 +1,4 @@
-"""The emulator: one port of 127.0.0.1 for EC2, SSM, instance metadata and its own controls."""
+"""The emulator: one port of 127.0.0.1 for EC2, SSM, prices, metadata and its own controls."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.emulators.aws.describing import Describer
 from tests.emulators.aws.fleets import FleetMaker
 from tests.emulators.aws.imds import Metadata
 from tests.emulators.aws.launching import Launcher
+from tests.emulators.aws.pricing import PriceList
 from tests.emulators.aws.wire import (
     DROPPED,
     Answer,
@@ -49,7 +50,8 @@ Make it misbehave: curl -X POST {url}/control/VERB -d JSON
     fail       {{"action": "RunInstances", "code": "RequestLimitExceeded", "times": 3}}
                or "is_dropped", "is_html", "is_after" (the work is done first), "delay_s", "zone"
     set_stock  {{"count": 0, "instance_type": "g5.xlarge", "zone": "us-east-1a"}}
-    set        {{"vcpu_limit": 0}}, or hidden_lists, pending_lists, ending_lists, page_count
+    set        {{"vcpu_limit": 0}}, or hidden_lists, pending_lists, ending_lists, page_count,
+               or "price_list": []: no on-demand price is listed
     interrupt  {{"instance_id": "i-...", "notice_s": 120}}: spot notice, then the end
     stop       {{"instance_id": "i-..."}}: as a person does in the console
     reset      {{}}: forget all of the above, and all instances
@@ -211,6 +213,7 @@ class AwsEmulator:
             "DescribeSpotPriceHistory": self._describer.spot_prices,
             "GetCallerIdentity": self._describer.identity,
             "GetParameter": self._describer.parameter,
+            "GetProducts": PriceList(self.controls).products,
             "TerminateInstances": self._terminate,
             "CreateTags": self._known,
         }

@@ -49,7 +49,7 @@ class Request:
     """One signed request.
 
     Attributes:
-        service: `ec2` or `ssm`, from the signature's scope, as is the region.
+        service: `ec2`, `ssm` or `pricing`, from the signature's scope, as is the region.
         params: Of the query protocol, flattened: `TagSpecification.1.Tag.1.Key`.
     """
 
