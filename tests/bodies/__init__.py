@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from tests.bodies.body import Body, Boot
 from tests.bodies.hypervisor import Hypervisor
-from tests.bodies.need import require_bodies
+from tests.bodies.need import have_bodies, require_bodies
 from tests.bodies.network import Network
 from tests.bodies.sides import side_of
 
-__all__ = ["Body", "Boot", "Hypervisor", "Network", "require_bodies", "side_of"]
+__all__ = ["Body", "Boot", "Hypervisor", "Network", "have_bodies", "require_bodies", "side_of"]

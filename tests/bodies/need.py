@@ -18,6 +18,11 @@ def require_bodies() -> None:
         lacking(reason)
 
 
+def have_bodies() -> bool:
+    """Return whether bodies can be had here, for a test that can do without."""
+    return not _missing()
+
+
 def _missing() -> str:
     if os.geteuid() != 0:
         return "instances with bodies need root: they are Linux namespaces"

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -68,9 +68,14 @@ class _Handler(WSGIRequestHandler):
 
 
 class AwsEmulator:
-    """A region-rich EC2 on loopback. Controls are `controls`; moto's own state is behind it."""
+    """A region-rich EC2 on loopback. Controls are `controls`; moto's own state is behind it.
+
+    Attributes:
+        watch: Called after each request, before its answer leaves, while nothing can change.
+    """
 
     def __init__(self, port: int = 0) -> None:
+        self.watch: Callable[[], None] = lambda: None
         self.moto = Moto()
         self._timers: list[threading.Timer] = []
         self._lock = threading.RLock()
@@ -150,6 +155,8 @@ class AwsEmulator:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = environ["wsgi.input"].read(length)
         answer = self._answer(environ, body)
+        with self._lock:
+            self.watch()
         if answer is DROPPED:
             environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
             raise ConnectionAbortedError

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -69,6 +69,7 @@ class BaiduEmulator:
         secrets: The access keys that exist.
         requests: What was asked, the oldest first.
         clock_ahead_s: How far the clock that judges signatures is ahead of this machine's.
+        watch: Called after each request, before its answer leaves, while nothing can change.
     """
 
     port: int = 0
@@ -77,6 +78,7 @@ class BaiduEmulator:
     secrets: dict[str, Secret] = field(default_factory=lambda: {ACCESS_KEY: Secret(SECRET_KEY)})
     requests: list[Request] = field(default_factory=list)
     clock_ahead_s: float = 0.0
+    watch: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
@@ -149,7 +151,10 @@ class BaiduEmulator:
                 case "lose" | "fail_late" | "slow":
                     pass
         with self.lock:
-            done = self._route(method, path, query, body)
+            try:
+                done = self._route(method, path, query, body)
+            finally:
+                self.watch()
         if fault is not None and fault.what == "lose":
             return Answer(is_lost=True)
         if fault is not None and fault.what == "fail_late":

@@ -57,6 +57,7 @@ class Api:
         wait_s: How long an operation is waited for at most; Google's is 2 minutes.
         page_size: Lists have at most so many instances on a page.
         partial: Zones that lists leave out, with a warning.
+        watch: Called after each request, before its answer leaves, while nothing can change.
     """
 
     account: ServiceAccount
@@ -69,6 +70,7 @@ class Api:
     wait_s: float = _LONGEST_WAIT_S
     page_size: int = _LARGEST_PAGE
     partial: set[str] = field(default_factory=set)
+    watch: Callable[[], None] = lambda: None
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
@@ -78,6 +80,8 @@ class Api:
             response = self._controlled(request)
         else:
             response = self._answered(request, environ)
+        with self.cloud.lock:
+            self.watch()
         return response(environ, start_response)
 
     # --- one request ----------------------------------------------------------------------
