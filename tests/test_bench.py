@@ -19,7 +19,7 @@ from hybrid.adapters.ray import RayCluster
 from hybrid.control.params import ControlParams
 from hybrid.core.policy.params import PolicyParams
 from hybrid.node.environment import TAG
-from scripts.bench_parts import big, clouds, tick
+from scripts.bench_parts import big, clouds, mixed, tick
 from scripts.bench_parts.burst import Burst, lateness
 from scripts.bench_parts.byhand import end, recipes
 from scripts.bench_parts.commands import interleaved
@@ -121,6 +121,19 @@ def test_the_clouds_part_counts_calls() -> None:
         assert launches.value >= 1
         assert lists.details["listed"] == 2
     assert found["launch_at_once_ratio"].value is not None
+
+
+@pytest.mark.slow
+def test_the_mixed_part_tells_our_time_from_the_emulators() -> None:
+    found = {f.name: f for f in mixed.figures(count=30, runs=1)}
+
+    assert list(found) == ["mixed_tick_ms", "mixed_rss_growth_mb", "mixed_renewing_tick_ms"]
+    words = "30 instances (6 booting, 3 draining, 18 running, 3 terminating)"
+    assert words in found["mixed_tick_ms"].what
+    theirs = found["mixed_tick_ms"].details["emulators_cpu_ms"]
+    assert isinstance(theirs, dict)
+    assert theirs.keys() == {"aws", "gcp", "baidu"}
+    assert found["mixed_renewing_tick_ms"].details["runs"] == 1
 
 
 def test_the_tick_part_measures_what_it_says() -> None:

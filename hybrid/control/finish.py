@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,9 @@ from hybrid.core.ports import Clock, Provider
 
 _S = InstanceState
 _LEASED = (_S.BOOTING, _S.RUNNING, _S.DRAINING)
+# Leases that one tick renews in each cloud, unless less than this part of one is left.
+ROUTINE_COUNT = 25
+_SHORT_RATIO = 0.5
 _RELEASED = "it was quarantined, and its lease is over"
 
 
@@ -91,10 +95,9 @@ class Finisher:
         due: dict[tuple[str, float], list[Instance]] = {}
         alive = {i.instance_id for i in self.book.all()}
         self._sent_s = {k: v for k, v in self._sent_s.items() if k in alive}
-        for instance in self.book.live(*_LEASED):
-            if instance.provider_id and self._is_lease_due(instance, now_s):
-                key = instance.offer.provider, self._until_s(instance, now_s)
-                due.setdefault(key, []).append(instance)
+        for instance in self._leases_due(now_s):
+            key = instance.offer.provider, self._until_s(instance, now_s)
+            due.setdefault(key, []).append(instance)
         if not due:
             return
         self.book.ledger.check_epoch()
@@ -129,10 +132,26 @@ class Finisher:
             elif freed.state is not _S.TERMINATING:
                 self.book.apply(freed, Fact.TERMINATE_ASKED, problem=_RELEASED)
 
-    def _is_lease_due(self, instance: Instance, now_s: float) -> bool:
+    def _leases_due(self, now_s: float) -> list[Instance]:
+        """Return whose leases to renew in this tick.
+
+        Some clouds need calls for each, and hundreds at once would hold up everything else. So of
+        each cloud a few are renewed in a tick, the shortest first, and those that cannot wait.
+        """
+        found: list[Instance] = []
+        taken: Counter[str] = Counter()
+        rented = (i for i in self.book.live(*_LEASED) if i.provider_id)
+        for instance in sorted(rented, key=lambda i: i.lease_until_s or 0.0):
+            name = instance.offer.provider
+            if self._is_lease_due(instance, now_s, is_full=taken[name] >= ROUTINE_COUNT):
+                found.append(instance)
+                taken[name] += 1
+        return found
+
+    def _is_lease_due(self, instance: Instance, now_s: float, *, is_full: bool) -> bool:
         left_s = (instance.lease_until_s or 0.0) - now_s
         if left_s < self.params.lease_s - self.params.renew_s:
-            return True
+            return not is_full or left_s < _SHORT_RATIO * self.params.lease_s
         if left_s > self.params.lease_s + JUMP_S:
             # More than was ever given: the clock was set back, and the row tells nothing.
             return True

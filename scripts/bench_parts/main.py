@@ -17,6 +17,7 @@ from scripts.bench_parts import (
     clouds,
     commands,
     machine,
+    mixed,
     quickstart,
     rest,
     start,
@@ -29,6 +30,7 @@ from scripts.bench_parts.figures import BenchError, Figure, document
 ALONE: dict[str, Callable[[], list[Figure]]] = {
     "tick": tick.measure,
     "clouds": clouds.measure,
+    "mixed": mixed.measure,
     "up": start.measure,
 }
 """Parts that need no cluster, or make their own."""
