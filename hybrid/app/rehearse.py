@@ -104,7 +104,7 @@ def _params(settings: Settings, question: Question) -> PolicyParams:
     """Return the policy's thresholds as if all ticks that it needs were one."""
     params = policy_params(settings)
     at_once = max(params.launches_per_tick, question.count)
-    return params.model_copy(update={"launches_per_tick": at_once})
+    return params.model_copy(update={"launches_per_tick": at_once, "first_wave_count": at_once})
 
 
 def _snapshot(

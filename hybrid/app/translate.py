@@ -17,6 +17,7 @@ def policy_params(settings: Settings) -> PolicyParams:
         pending_gpus=burst.queue.pending_gpus,
         stabilisation_s=burst.stabilisation_s,
         launches_per_tick=burst.launches_per_tick,
+        first_wave_count=burst.first_wave,
         placement_grace_s=burst.placement_grace_s,
         idle_after_s=idle.after_s,
         min_life_s=idle.min_life_s,
@@ -54,6 +55,7 @@ def control_params(settings: Settings) -> ControlParams:
         renew_s=settings.lease.renew_s,
         orphan_grace_s=reaper.orphan_grace_s,
         miss_count=reaper.missing_after,
+        mass_hold_s=settings.idle.unhealthy_hold_s,
         backoff_base_s=backoff.first_s,
         backoff_cap_s=backoff.longest_s,
         deadlines=Deadlines(

@@ -24,6 +24,7 @@ def alarms(
     findings: Iterable[Finding],
     *,
     head_problem: str,
+    mass_trouble: Alarm | None,
     now_s: float,
 ) -> tuple[Alarm, ...]:
     """Return what a person should look at now."""
@@ -31,6 +32,7 @@ def alarms(
     if head_problem:
         what = f"the Ray head does not run: {head_problem}. It is started again by itself"
         found.append(Alarm(code="head_down", what=what, since_at_s=now_s))
+    found += [mass_trouble] if mass_trouble is not None else []
     for source in sources:
         if source.is_up and source.problem:
             what = f"{source.name} works in part, with what was known last: {source.problem}"

@@ -77,6 +77,7 @@ class Desk(Commands):
             loop.book.failures(),
             loop.plan.findings if loop.is_ready else (),
             head_problem=loop.base.problem if loop.is_ready else "",
+            mass_trouble=loop.mass_trouble.alarm() if loop.is_ready else None,
             now_s=now_s,
         )
         return Published(

@@ -21,6 +21,7 @@ from hybrid.control.clouds import Clouds
 from hybrid.control.finish import Finisher
 from hybrid.control.joins import Joins
 from hybrid.control.jumps import Jumps
+from hybrid.control.mass_trouble import MassTrouble
 from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
 from hybrid.core.cost import Payment, commitment_of, day_start_s, rental
@@ -30,6 +31,7 @@ from hybrid.core.models import Commitment, InstanceState
 from hybrid.core.policy.caps import cap_reached
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.due import due_s
+from hybrid.core.policy.health import health_of
 from hybrid.core.policy.plan import Action, Plan, Snapshot, Source
 from hybrid.core.ports import Clock, Mode
 from hybrid.jobs.dispatch import Dispatcher
@@ -86,6 +88,7 @@ class Loop:
         self.boots = Boots()
         self.adopter = Adopter(self.book, self.clouds, self.actor.launcher)
         self.joins = Joins(self.book)
+        self.mass_trouble = MassTrouble(self.book, self.clock, self.params)
 
     def start(self) -> None:
         """Learn from history; call once before the first tick."""
@@ -170,6 +173,7 @@ class Loop:
         self.book.read()
         self._try(self.ray.look)
         self._try(self._adopt)
+        self._try(self._look_at_health)
         self._try(self._reconcile)
         self._try(lambda: self.joins.note(self.ray))
         self._try(self._jobs)
@@ -193,8 +197,14 @@ class Loop:
             self.adopter.step()
         self.finisher.orphans.exempt = self.adopter.pending
 
+    def _look_at_health(self) -> None:
+        if self.ray.source.is_up:
+            nodes = self.ray.view.nodes
+            self.mass_trouble.look(health_of(nodes, self.base.fleet.hosts(), self.book.all()))
+
     def _reconcile(self) -> None:
-        for change in self.reconciler.reconcile():
+        is_held = self.mass_trouble.is_holding
+        for change in self.reconciler.reconcile(is_mass_trouble=is_held):
             self._learn(change)
 
     def _note_ready(self) -> None:

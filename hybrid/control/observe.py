@@ -92,13 +92,19 @@ class Reconciler:
     reports: Reports = field(default_factory=Reports)
     _absent_since_s: dict[str, float] = field(default_factory=dict)
     _joining: set[str] = field(default_factory=set)
+    _is_mass_trouble: bool = False
 
     def note_join(self, instance_id: str) -> None:
         """Remember that a node proved itself: its machine exists, whatever the cloud says."""
         self._joining.add(instance_id)
 
-    def reconcile(self) -> list[Change]:
-        """Apply every fact about every live instance; return what was applied."""
+    def reconcile(self, *, is_mass_trouble: bool = False) -> list[Change]:
+        """Apply every fact about every live instance; return what was applied.
+
+        Args:
+            is_mass_trouble: See `classify.Sight`.
+        """
+        self._is_mass_trouble = is_mass_trouble
         nodes = self.ray.node_by_instance()
         applied: list[Change] = []
         for instance in self.book.all():
@@ -129,6 +135,7 @@ class Reconciler:
             node=node,
             node_absent_s=self._absent_s(instance, node),
             node_problem=self.reports.broken(instance.instance_id),
+            is_mass_trouble=self._is_mass_trouble,
         )
 
     def _absent_s(self, instance: Instance, node: Node | None) -> float:

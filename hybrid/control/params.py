@@ -21,6 +21,7 @@ class ControlParams(Model):
         miss_count: Cloud lists in a row without an instance before it may be missing.
         proof_s: See `classify.Patience`.
         node_absent_s: See `classify.Patience`.
+        mass_hold_s: While much looks dead at once, what looks dead is ended after so long only.
         backoff_base_s, backoff_cap_s: How long a failed offer rests.
         retry_s: Pause between two tries of one launch or termination.
         failover_rounds: Plans made in one tick at most, each after a cloud refused a launch.
@@ -34,6 +35,7 @@ class ControlParams(Model):
     miss_count: int = Field(default=3, ge=1)
     proof_s: float = Field(default=600.0, ge=0)
     node_absent_s: float = Field(default=60.0, ge=0)
+    mass_hold_s: float = Field(default=1_800.0, ge=0)
     backoff_base_s: float = Field(default=180.0, gt=0)
     backoff_cap_s: float = Field(default=1_800.0, gt=0)
     retry_s: float = Field(default=5.0, ge=0)

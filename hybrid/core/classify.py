@@ -41,6 +41,8 @@ class Sight(Model):
         node: Its node in Ray, dead ones included.
         node_absent_s: For how long Ray, while it answered, had no such node.
         node_problem: Why its node will never work, as the node itself said.
+        is_mass_trouble: Much looks dead at once: that Ray calls its node dead, or lacks it, is
+            no reason to end it. Its own word, the cloud's, or a passed deadline is.
     """
 
     is_listed: bool
@@ -49,6 +51,7 @@ class Sight(Model):
     node: Node | None = None
     node_absent_s: float = 0.0
     node_problem: str = ""
+    is_mass_trouble: bool = False
 
 
 def classify(
@@ -163,6 +166,9 @@ def _from_node(instance: Instance, sight: Sight, patience: Patience) -> tuple[Fa
         return None
     is_absent = sight.node is None and sight.node_absent_s >= patience.node_absent_s
     if not (is_dead or is_absent or problem):
+        return None
+    is_seen_by_ray_only = not (problem or sight.node_problem)
+    if sight.is_mass_trouble and is_seen_by_ray_only and instance.drain_kind != "idle":
         return None
     if instance.state is _S.DRAINING:
         return Fact.DRAINED, "its node left the cluster"

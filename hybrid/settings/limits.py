@@ -51,6 +51,11 @@ class Burst(Section):
     launches_per_tick: PositiveCount = Field(
         10, description="At most so many launches in one tick."
     )
+    first_wave: PositiveCount = Field(
+        10,
+        description="Instances of one offer that come at the same time, at most, until the first "
+        "node of it has joined: what an image that never joins can cost at a time.",
+    )
     placement_grace_s: Duration = Field(
         60.0, description="Work that fits free capacity holds it for this long."
     )
@@ -78,6 +83,12 @@ class Idle(Section):
     boot_life_ratio: Amount = Field(3.0, description="Nor than so many of its boot times.")
     unhealthy_ratio: Share = Field(
         0.2, description="No node is returned while more than this share looks unhealthy."
+    )
+    unhealthy_hold_s: Duration = Field(
+        1_800.0,
+        description="And while it does, a rented node that looks dead to Ray is ended after so "
+        "long only: a cut network looks the same. What the cloud or the node itself says holds "
+        "at once.",
     )
 
 

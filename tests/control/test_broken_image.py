@@ -1,7 +1,8 @@
 """A pool whose nodes never join is closed, and tried again by one launch at a time.
 
 Item 20 of the reliability contract. The breaker is the offer's rest: it closes after the first
-failure, not after ten, so what it lets through is what was under way before that failure.
+failure, not after ten, so what it lets through is what was under way before that failure. How
+much that can be is a number of its own: `burst.first_wave`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hybrid.core.lifecycle import Deadlines
 from hybrid.core.models import Caps, InstanceState
 from tests.world.cloud import Machine
 from tests.world.quick import STEP_S, quick_params
@@ -63,6 +65,46 @@ def test_a_broken_image_costs_one_wave_and_then_single_probes(fast_path: Path, h
     for one, two in pairwise(later):
         assert one.ended_s is not None
         assert two.booted_s - world.cloud.boot_s >= one.ended_s, "two probes at a time"
+
+
+def test_an_image_that_never_joins_costs_one_first_wave_however_much_is_asked_for(
+    fast_path: Path,
+) -> None:
+    """A join may take 15 minutes, and that long nobody knows that it will not come."""
+    params = quick_params(
+        caps=Caps(node_count=200, gpu_count=800),
+        deadlines=Deadlines(launch_s=60, join_s=900),
+        policy=quick_params().policy.model_copy(update={"first_wave_count": 4}),
+    )
+    world = World(fast_path, params=params, step_s=STEP_S)
+    world.cloud.boot_s = 10.0
+    world.cloud.never_joins = True
+    world.ray.submit(400, GPU, 300.0)
+
+    world.run(850)
+
+    assert len(launched(world)) == 4
+    [finding] = [f for f in world.loop.plan.findings if f.reason.code == "first_wave"]
+    assert "at most 4 come at once (burst.first_wave), with 4 on the way" in finding.reason.message
+
+
+def test_the_first_node_that_joins_opens_the_way_for_all(fast_path: Path) -> None:
+    params = quick_params(
+        caps=Caps(node_count=200, gpu_count=800),
+        policy=quick_params().policy.model_copy(update={"first_wave_count": 4}),
+    )
+    world = World(fast_path, params=params, step_s=STEP_S)
+    world.cloud.boot_s = 30.0
+    world.ray.submit(200, GPU, 300.0)
+
+    world.run(25)
+    before = len(launched(world))
+    world.run(60)
+    world.boot()  # a new controller knows that nodes have joined
+    world.run(60)
+
+    assert before == 4
+    assert len(launched(world)) > 40
 
 
 def test_a_probe_that_joins_opens_the_pool(fast_path: Path) -> None:

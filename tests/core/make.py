@@ -208,4 +208,6 @@ def make_snapshot(**changes: Any) -> Snapshot:
 
 
 def make_params(**changes: Any) -> PolicyParams:
-    return PolicyParams.model_validate({"launches_per_tick": 1_000, **changes})
+    return PolicyParams.model_validate(
+        {"launches_per_tick": 1_000, "first_wave_count": 1_000, **changes}
+    )

@@ -173,6 +173,47 @@ def test_that_ray_ended_is_no_trouble_of_a_node_that_was_drained() -> None:
     assert found == (F.GONE, "the cloud says it is gone")
 
 
+# --- much looks dead at once (reliability 21) -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("instance", "more", "fact"),
+    [
+        pytest.param(make_instance(), {}, None, id="dead"),
+        pytest.param(make_instance(), {"node": None, "node_absent_s": 1e6}, None, id="absent"),
+        pytest.param(make_instance(), {"node_problem": "raylet ended"}, F.NODE_FAILED, id="said"),
+        pytest.param(
+            make_instance(), {"cloud": make_cloud(problem="impaired")}, F.NODE_FAILED, id="cloud"
+        ),
+        pytest.param(
+            make_instance(state=S.DRAINING, drain_kind="idle"), {}, F.DRAINED, id="idle-drain"
+        ),
+        pytest.param(
+            make_instance(state=S.DRAINING, drain_kind="busy", deadline_at_s=NOW_S + 1),
+            {},
+            None,
+            id="busy-drain",
+        ),
+        pytest.param(
+            make_instance(state=S.DRAINING, drain_kind="busy", deadline_at_s=NOW_S),
+            {},
+            F.DRAIN_OVERDUE,
+            id="overdue-drain",
+        ),
+    ],
+)
+def test_what_only_ray_calls_dead_is_left_alone_while_much_looks_dead(
+    instance: Instance, more: dict[str, Any], fact: Fact | None
+) -> None:
+    sight = seen(make_cloud(), DEAD).model_copy(update=more)
+    trouble = sight.model_copy(update={"is_mass_trouble": True})
+
+    held = classify(instance, trouble, now_s=NOW_S, patience=PATIENCE)
+
+    assert (held and held[0]) == fact
+    assert classify(instance, sight, now_s=NOW_S, patience=PATIENCE) is not None
+
+
 # --- missing is not dead (reliability 7) ----------------------------------------------------
 
 

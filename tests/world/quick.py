@@ -20,6 +20,7 @@ def quick_params(**changes: object) -> ControlParams:
         "proof_s": 60.0,
         "retry_s": 5.0,
         "node_absent_s": 15.0,
+        "mass_hold_s": 60.0,
         "backoff_base_s": 20.0,
         "backoff_cap_s": 120.0,
         "deadlines": Deadlines(launch_s=40, join_s=60, drain_s=60, idle_drain_s=15, terminate_s=60),

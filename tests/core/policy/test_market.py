@@ -228,6 +228,55 @@ def test_the_words_of_a_rest_say_why_and_how_long() -> None:
 RESTED: dict[str, Any] = {"failures": (make_failure(until_s=NOW_S - 1),)}
 
 
+WAVE = make_params(first_wave_count=3)
+
+
+@pytest.mark.parametrize(
+    ("more", "room"),
+    [
+        pytest.param({}, 3, id="none"),
+        pytest.param({"instances": instances(S.REQUESTED, S.BOOTING)}, 1, id="on-their-way"),
+        pytest.param({"instances": instances(S.BOOTING, deadline_at_s=1.0)}, 2, id="late-ones"),
+        pytest.param({"instances": instances(S.TERMINATING, S.LOST)}, 3, id="given-up"),
+        pytest.param({"instances": instances(*[S.BOOTING] * 4)}, 0, id="more-than-allowed-now"),
+        pytest.param(
+            {"instances": instances(S.BOOTING, offer=make_offer("b"))}, 3, id="of-another-offer"
+        ),
+        pytest.param(
+            {"instances": instances(S.DRAINING, joined_at_s=1.0)}, 9, id="one-that-joined"
+        ),
+        pytest.param({"boot_s_by_offer": {"a": 60.0}}, 9, id="one-that-joined-long-ago"),
+        pytest.param({"boot_s_by_offer": {"b": 60.0}}, 3, id="another-that-joined-long-ago"),
+    ],
+)
+def test_until_a_node_of_an_offer_has_joined_only_a_few_come_at_once(
+    more: dict[str, Any], room: int
+) -> None:
+    snapshot = make_snapshot(offers=(make_offer(),), **more)
+    shop = Shop.of(snapshot, WAVE, Axis.of(DEMANDS))
+
+    assert shop.room_for(make_offer(), 9) == room
+    if room < 9:
+        for _ in range(room):
+            shop.take(make_offer(), 1)
+        assert shop.room_for(make_offer(), 1) == 0
+        assert shop.refusal(make_offer()).code == "first_wave"
+
+
+def test_a_gang_comes_whole_when_nothing_of_its_offer_is_on_its_way() -> None:
+    offer = make_offer()
+    alone = Shop.of(make_snapshot(offers=(offer,)), WAVE, Axis.of(DEMANDS))
+    coming = make_snapshot(offers=(offer,), instances=instances(S.BOOTING))
+    behind = Shop.of(coming, WAVE, Axis.of(DEMANDS))
+
+    assert alone.room_for(offer, 5, is_gang=True) == 5
+    alone.take(offer, 5)
+    assert alone.room_for(offer, 5, is_gang=True) == 0
+    assert behind.room_for(offer, 5, is_gang=True) == 2
+    assert behind.refusal(offer, 5).code == "first_wave"
+    assert behind.could_ever(offer, 5)
+
+
 def test_after_a_failure_one_launch_tries_the_offer() -> None:
     shop, offer = make_shop(**RESTED), make_offer()
 

@@ -33,7 +33,9 @@ from tests.core.make import (
 
 ROOT = Path(__file__).parents[3]
 S = InstanceState
-PARAMS = make_params(max_wait_s=300.0, stabilisation_s=30.0, launches_per_tick=2)
+PARAMS = make_params(
+    max_wait_s=300.0, stabilisation_s=30.0, launches_per_tick=2, first_wave_count=4
+)
 OFFER = make_offer()
 LATE_S = 400.0
 
@@ -111,6 +113,15 @@ FINDINGS: dict[str, tuple[dict[str, Any], str, bool]] = {
     "probing": (
         {"demands": (late(4, 2),), "failures": (make_failure(until_s=NOW_S),)},
         "a failed before, so one launch tries it first",
+        False,
+    ),
+    "first_wave": (
+        {
+            "demands": (late(4, 5),),
+            "instances": tuple(make_instance(f"i-{n}", S.BOOTING) for n in range(4)),
+        },
+        "no node of a has joined yet, so at most 4 come at once (burst.first_wave), with 4 on the "
+        "way",
         False,
     ),
     "provider_blind": (
