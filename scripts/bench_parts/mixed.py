@@ -41,6 +41,7 @@ from scripts.bench_parts import alone
 from scripts.bench_parts.big import Size, make_offers, make_params, serving, wire_reply
 from scripts.bench_parts.figures import BenchError, Figure, shortened
 from scripts.bench_parts.machine import ROOT, Footprint
+from scripts.soak_parts.judging import own_mib
 from tests.emulators.baidu import ACCESS_KEY, SECRET_KEY
 from tests.providers import aws_cloud, baidu_cloud, gcp_cloud
 from tests.world.clock import VirtualClock
@@ -70,16 +71,14 @@ def figures(*, count: int = 500, runs: int = 20) -> Iterator[Figure]:
     """Yield the figures for so many instances."""
     with _mixed(count) as rig:
         rig.tick()
-        first_mb = _own_mb()
         states = Counter(instance.state.value for instance in rig.instances())
         words = f"{count} instances ({_told(states)}) over three emulated clouds"
         yield _figure("mixed_tick_ms", f"a whole tick with {words}", rig, [rig.tick] * runs)
-        for _ in range(2 * runs):
-            rig.tick()
+        first_mb = _grown(rig, 2 * runs)
         yield Figure(
             name="mixed_rss_growth_mb",
-            what=f"growth of the process's own memory over {3 * runs} such ticks",
-            value=_own_mb() - first_mb,
+            what=f"growth of the process's own memory over {2 * runs} such ticks, after as many",
+            value=_grown(rig, 2 * runs) - first_mb,
             unit="MB",
             details={"own_mb": round(_own_mb(), 1)},
         )
@@ -364,11 +363,16 @@ def _told(states: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
 
 
+def _grown(rig: Rig, count: int) -> float:
+    """Tick so often, and return the process's own memory then, MB."""
+    for _ in range(count):
+        rig.tick()
+    return _own_mb()
+
+
 def _own_mb() -> float:
     gc.collect()
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("RssAnon:"))
-    return int(line.split()[1]) * 1024 / 1e6
+    return own_mib() * 2**20 / 1e6
 
 
 if __name__ == "__main__":

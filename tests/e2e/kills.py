@@ -64,14 +64,22 @@ class Storm:
     def blow(self, kill_count: int) -> None:
         """Kill so many controllers, then let everything come home."""
         self.chronicle.on_change = self._on_change
+        with self.surging():
+            victim = find(self.cluster.controller_pid)
+            assert victim is not None
+            for _ in range(kill_count):
+                self._kill(victim)
+                self._maybe_lose_an_answer()
+                victim = self._another()
+
+    @contextmanager
+    def surging(self) -> Iterator[None]:
+        """Let bursts come and go; afterwards the work has ended and everything came home."""
         job = self.job = self.tide.begin()
-        victim = find(self.cluster.controller_pid)
-        assert victim is not None
-        for _ in range(kill_count):
-            self._kill(victim)
-            self._maybe_lose_an_answer()
-            victim = self._another()
-        self.tide.end()
+        try:
+            yield
+        finally:
+            self.tide.end()
         self.cluster.wait_until_ready()
         self.cluster.wait_until(
             lambda: self.cluster.jobs()[job.id].state.is_ended, "the work to end"
