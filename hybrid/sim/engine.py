@@ -15,10 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from hybrid.control.boots import Boots
 from hybrid.core.models import Demand, InstanceState, Node
 from hybrid.core.models.work import JobView, Slot
 from hybrid.core.policy.jobs.board import Board
 from hybrid.core.policy.jobs.draft import Draft
+from hybrid.core.policy.jobs.terms import Terms, reserve_s
 from hybrid.core.policy.market import rented_labels
 from hybrid.core.policy.plan import (
     Action,
@@ -40,7 +42,7 @@ from hybrid.sim.fleet import (
     rented_node,
 )
 from hybrid.sim.params import SimParams
-from hybrid.sim.policies import Policy, terms_at
+from hybrid.sim.policies import Policy
 from hybrid.sim.simjob import SimJob, simulated
 from hybrid.sim.traces.trace import Trace
 
@@ -94,6 +96,8 @@ class Engine:
         self.offers = offers_of(self.params)
         self.labels = {offer.offer_id: dict(rented_labels(offer)) for offer in self.offers}
         self.bill = Bill(self.params)
+        self.boots = Boots()
+        self.reserve_s = self.params.boot.expected_s + self.policy.jobs.guard_s
         self.launches = Launches(self.params, random.Random(self.params.seed))
         self._heap: list[tuple[float, int, _Kind, object]] = []
         self._order = itertools.count()
@@ -308,6 +312,7 @@ class Engine:
             }
         )
         node.idle_since_s = self.now_s
+        self.boots.learn(node.instance)
         self.ready_gpus += node.gpus
         shape = {"GPU": float(node.gpus)}
         self.board.cloud.add(instance_id, shape, shape, self.labels[node.instance.offer.offer_id])
@@ -343,7 +348,7 @@ class Engine:
             return
         if self.board.home.free_gpus <= 0 and self.board.cloud.free_gpus <= 0:
             return
-        terms = terms_at(self.now_s, self.policy.jobs, self.params.boot.expected_s)
+        terms = Terms(self.now_s, self.policy.jobs, self.reserve_s)
         draft = Draft(terms, self.board, dict(self.queue), self.at_home, self.in_cloud)
         self.policy.dispatch(draft)
         for action in draft.actions:
@@ -352,6 +357,7 @@ class Engine:
 
     def _tick(self) -> None:
         snapshot = self.snapshot()
+        self.reserve_s = reserve_s(snapshot, self.policy.jobs)
         began_s = time.perf_counter()
         actions = self.policy.decide(snapshot)
         self.decide_s.append(time.perf_counter() - began_s)
@@ -362,22 +368,21 @@ class Engine:
 
     def snapshot(self) -> Snapshot:
         """Return what the policy may see now."""
+        cloud = self.board.cloud
         for node_id in self._stale:
-            node = self.rented.get(node_id)
-            if node is None:
+            if node_id in self.board.home.free:
                 free = self.board.home.free[node_id]
                 self._nodes[node_id] = home_node(node_id, self.board.home.total[node_id], free)
-        nodes = list(self._nodes.values())
-        ready = [node for node in self.rented.values() if node.is_ready]
-        for node in ready:
-            name = node.instance.instance_id
-            labels = self.labels[node.instance.offer.offer_id]
-            nodes.append(rented_node(node, labels, self.board.cloud.free[name], self.now_s))
+        for node_id, node in self.rented.items():
+            # How long a node is idle changes all the time; nothing else does by itself.
+            if node.is_ready and (node_id in self._stale or node.idle_since_s is not None):
+                labels = self.labels[node.instance.offer.offer_id]
+                self._nodes[node_id] = rented_node(node, labels, cloud.free[node_id], self.now_s)
         self._stale.clear()
         return _EMPTY.model_copy(
             update={
                 "now_s": self.now_s,
-                "nodes": tuple(nodes),
+                "nodes": tuple(self._nodes.values()),
                 "jobs": (
                     *self.queue.values(),
                     *self.at_home.values(),
@@ -385,6 +390,7 @@ class Engine:
                 ),
                 "instances": tuple(node.instance for node in self.rented.values()),
                 "offers": self.offers,
+                "boot_s_by_offer": self.boots.p95_s(),
             }
         )
 

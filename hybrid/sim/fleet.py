@@ -175,15 +175,18 @@ def _node(
     idle_s: float | None,
 ) -> Node:
     # Built many million times from values that are right by construction: not validated again.
-    return Node.model_construct(
-        node_id=node_id,
-        instance_id=instance_id,
-        host=host,
-        labels=labels,
-        total={"GPU": float(gpus)},
-        available={"GPU": float(free)},
-        status=NodeStatus.RUNNING if idle_s is None else NodeStatus.IDLE,
-        idle_s=idle_s,
-        activity=(),
-        is_head=False,
+    return _ANY_NODE.model_copy(
+        update={
+            "node_id": node_id,
+            "instance_id": instance_id,
+            "host": host,
+            "labels": labels,
+            "total": {"GPU": float(gpus)},
+            "available": {"GPU": float(free)},
+            "status": NodeStatus.RUNNING if idle_s is None else NodeStatus.IDLE,
+            "idle_s": idle_s,
+        }
     )
+
+
+_ANY_NODE = Node(node_id="", total={}, available={}, status=NodeStatus.RUNNING)

@@ -10,7 +10,6 @@ from hybrid.core.policy.decide import decide
 from hybrid.core.policy.jobs.dispatch import dispatch
 from hybrid.core.policy.jobs.draft import Draft
 from hybrid.core.policy.jobs.params import PROFILES, JobParams, ProfileName
-from hybrid.core.policy.jobs.terms import Terms
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Action, Snapshot
 
@@ -62,8 +61,3 @@ class Reservoir:
     def dispatch(self, draft: Draft) -> None:
         """Start waiting jobs as the plan itself does."""
         dispatch(draft)
-
-
-def terms_at(now_s: float, params: JobParams, boot_s: float) -> Terms:
-    """Return the clock for a dispatch between two looks."""
-    return Terms(now_s, params, boot_s + params.guard_s)

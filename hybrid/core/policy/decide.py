@@ -1,12 +1,12 @@
-"""The burst policy, first form: `decide(snapshot, params) -> Plan`."""
+"""The burst policy: `decide(snapshot, params) -> Plan`. The controller and the simulator run it."""
 
 from __future__ import annotations
 
 from hybrid.core.policy.caps import leave_for_caps
 from hybrid.core.policy.explain import summarise
-from hybrid.core.policy.jobs.plan_jobs import plan_jobs
+from hybrid.core.policy.jobs.plan_jobs import is_only_jobs, plan_jobs
 from hybrid.core.policy.params import PolicyParams
-from hybrid.core.policy.plan import Plan, Snapshot
+from hybrid.core.policy.plan import Action, Plan, Snapshot
 from hybrid.core.policy.queue import Queue
 from hybrid.core.policy.scale_in import scale_in
 from hybrid.core.policy.scale_out import scale_out
@@ -15,10 +15,11 @@ from hybrid.core.policy.scale_out import scale_out
 def decide(snapshot: Snapshot, params: PolicyParams) -> Plan:
     """Return what to do now, and why, and why not more.
 
-    Waiting work is packed onto free capacity, then onto capacity that is coming; what is left
-    and may run in the cloud is the unmet demand. If it breaks the queue limit for long enough,
-    the cheapest offers are launched for it, under every cap. Rented nodes that are idle, old
-    enough and wanted by nobody are asked to leave.
+    Work of our own queue, of which much is known, is planned by `policy.jobs`. Work of which
+    only Ray knows is never stopped nor moved: what waits is packed onto free capacity, then onto
+    capacity that is coming; what is left and may run in the cloud is the unmet demand. If it
+    breaks the queue limit for long enough, the cheapest offers are launched for it, under every
+    cap. Rented nodes that are idle, old enough and wanted by nobody are asked to leave.
 
     A pure function: equal snapshots give equal plans, and the order inside a snapshot's tuples
     does not matter.
@@ -32,12 +33,15 @@ def decide(snapshot: Snapshot, params: PolicyParams) -> Plan:
             breach_since_s=snapshot.breach_since_s,
             summary=summarise(snapshot, leaving, ()) if leaving else words,
         )
-    if snapshot.jobs:
-        return Plan(actions=tuple(plan_jobs(snapshot, params)))
+    leaving = leave_for_caps(snapshot, params)
+    by_job = plan_jobs(snapshot, params, may_spend=leaving is None)
+    if is_only_jobs(snapshot):
+        actions: tuple[Action, ...] = (*by_job, *(leaving or ()))
+        return Plan(actions=actions, summary=summarise(snapshot, actions, ()))
     queue = Queue.of(snapshot, params)
     launches, findings = scale_out(snapshot, params, queue)
     drains = scale_in(snapshot, params, queue)
-    actions = (*launches, *drains)
+    actions = (*by_job, *launches, *drains)
     return Plan(
         actions=actions,
         findings=tuple(findings),

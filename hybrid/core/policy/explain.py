@@ -8,7 +8,17 @@ from hybrid.core.labels import describe, sites
 from hybrid.core.models import Demand, InstanceState, NodeStatus, Reason
 from hybrid.core.policy.market import Refusal
 from hybrid.core.policy.params import PolicyParams
-from hybrid.core.policy.plan import Action, Drain, Finding, Launch, Snapshot
+from hybrid.core.policy.plan import (
+    Action,
+    Drain,
+    Finding,
+    Launch,
+    Move,
+    Snapshot,
+    Start,
+    Suspend,
+    Terminate,
+)
 from hybrid.core.policy.queue import Met, Queue, Unmet
 from hybrid.core.policy.room import fits
 from hybrid.core.policy.words import age_text, plural, shape_text
@@ -173,7 +183,7 @@ def _finding(unmet: Unmet, count: int, why: Refusal, *, is_for_ever: bool = Fals
 def summarise(snapshot: Snapshot, actions: Sequence[Action], findings: Sequence[Finding]) -> str:
     """Return the plan in one sentence."""
     launches = [action for action in actions if isinstance(action, Launch)]
-    leaving = [action for action in actions if not isinstance(action, Launch)]
+    leaving = [action for action in actions if isinstance(action, Drain | Terminate)]
     if launches:
         usd = sum(launch.offer.usd_per_hour for launch in launches)
         return (
@@ -184,7 +194,20 @@ def summarise(snapshot: Snapshot, actions: Sequence[Action], findings: Sequence[
         same = [action for action in leaving if isinstance(action, Drain) == is_drain]
         what = "Draining" if is_drain else "Ending"
         return f"{what} {plural(len(same), 'rented node')}: {leaving[0].reason.message}."
+    if actions:
+        return _about_jobs(actions)
     return _quiet(snapshot, findings)
+
+
+def _about_jobs(actions: Sequence[Action]) -> str:
+    """Return what happens to jobs when no node comes or goes."""
+    counts = (
+        ("started", sum(isinstance(action, Start) for action in actions)),
+        ("suspended", sum(isinstance(action, Suspend) for action in actions)),
+        ("moved", sum(isinstance(action, Move) for action in actions)),
+    )
+    said = [f"{plural(count, 'job')} {verb}" for verb, count in counts if count]
+    return f"{', '.join(said)}: {actions[0].reason.message}."
 
 
 def _quiet(snapshot: Snapshot, findings: Sequence[Finding]) -> str:

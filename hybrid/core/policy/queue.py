@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hybrid.core.models import Demand, Gang, InstanceState, NodeStatus
+from hybrid.core.policy.jobs.rent import JOB_WAITS
 from hybrid.core.policy.market import Market, is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.pieces import Pieces, gpus, selector_key, total
@@ -138,6 +139,8 @@ def free_room(snapshot: Snapshot, axis: Axis) -> Room:
             room.add(host.shape, host.labels, is_cloud=False, is_coming=True)
     # In the order of their launches: see `Room.fill_coming`.
     for instance in sorted(snapshot.instances, key=lambda i: (i.created_at_s, i.instance_id)):
+        if instance.reason.code == JOB_WAITS:
+            continue  # Our own queue counts on it.
         if is_coming(instance, now_s=snapshot.now_s) and instance.instance_id not in there:
             labels = rented_labels(instance.offer)
             room.add(instance.offer.shape, labels, is_cloud=True, is_coming=True)

@@ -9,6 +9,7 @@ from hybrid.core.labels import admits_any
 from hybrid.core.models import Demand, Instance, InstanceState, Node, NodeStatus, Reason
 from hybrid.core.policy.caps import leave_for_caps
 from hybrid.core.policy.health import health_of
+from hybrid.core.policy.jobs.rent import JOB_WAITS
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Drain, Snapshot, Terminate
 from hybrid.core.policy.queue import Met, Queue, Unmet
@@ -26,7 +27,7 @@ def scale_in(snapshot: Snapshot, params: PolicyParams, queue: Queue) -> list[Dra
     leaving = leave_for_caps(snapshot, params)
     if leaving is not None:
         return leaving
-    if snapshot.mode.is_in_paused or _is_mass_trouble(snapshot, params):
+    if snapshot.mode.is_in_paused or is_mass_trouble(snapshot, params):
         return []
     blind = {source.name for source in snapshot.blind}
     old = [
@@ -152,6 +153,7 @@ def _used(node: Node) -> dict[str, float]:
 
 
 def _running(snapshot: Snapshot) -> Iterator[tuple[Instance, Node]]:
+    """Yield the rented nodes that run, but not those rented for jobs: see `jobs.release`."""
     node_by_instance = {
         node.instance_id: node
         for node in sorted(snapshot.nodes, key=lambda n: n.node_id)
@@ -159,11 +161,14 @@ def _running(snapshot: Snapshot) -> Iterator[tuple[Instance, Node]]:
     }
     for instance in sorted(snapshot.instances, key=lambda i: i.instance_id):
         node = node_by_instance.get(instance.instance_id)
+        if instance.reason.code == JOB_WAITS:
+            continue
         if instance.state is _S.RUNNING and not instance.quarantine and node:
             yield instance, node
 
 
-def _is_mass_trouble(snapshot: Snapshot, params: PolicyParams) -> bool:
+def is_mass_trouble(snapshot: Snapshot, params: PolicyParams) -> bool:
+    """Return whether so much looks unhealthy that we may be the ones who see wrongly."""
     hosts = [host.name for host in snapshot.hosts]
     health = health_of(snapshot.nodes, hosts, snapshot.instances)
     return health.is_mass_trouble(params.unhealthy_ratio)

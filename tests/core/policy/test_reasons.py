@@ -12,6 +12,7 @@ import pytest
 
 from hybrid.core.models import Caps, Commitment, Demand, InstanceState, Spread
 from hybrid.core.policy.decide import decide
+from hybrid.core.policy.jobs.rent import JOB_WAITS
 from hybrid.core.policy.plan import Finding, Host, Plan, Source
 from hybrid.core.ports import Mode
 from tests.core.make import (
@@ -502,16 +503,23 @@ def written(folder: str) -> Iterator[tuple[str, bool]]:
                             yield str(part.value), False
 
 
+NAMED: dict[str, ast.expr] = {"JOB_WAITS": ast.Constant(JOB_WAITS)}
+
+
 def _code_values(node: ast.AST) -> Iterator[ast.expr]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         if node.func.id == "Refusal":
             yield node.args[0]
         if node.func.id == "Reason":
-            yield from (k.value for k in node.keywords if k.arg == "code")
+            codes = (k.value for k in node.keywords if k.arg == "code")
+            yield from (NAMED.get(c.id, c) if isinstance(c, ast.Name) else c for c in codes)
     if isinstance(node, ast.Assign):
         target = node.targets[0]
         if isinstance(target, ast.Name) and target.id == "code":
             yield node.value
+        if isinstance(target, ast.Name) and target.id == "_WORDS":
+            assert isinstance(node.value, ast.Dict)
+            yield from (key for key in node.value.keys if key is not None)
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
             first = target.elts[0]
             if isinstance(first, ast.Name) and first.id == "code":

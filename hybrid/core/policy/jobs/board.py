@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hybrid.core.labels import admits_any
-from hybrid.core.models import Demand, Labels, Shape
+from hybrid.core.models import Demand, Labels, Node, Shape
 from hybrid.core.models.work import JobView, Slot
 
 # Ray counts resources in units of 1/10,000; less than half of that is rounding.
@@ -45,6 +45,27 @@ class Nodes:
             self.rest[node_id] = {k: v for k, v in available.items() if k != "GPU"}
         self.free_gpus += free
         self._file(node_id, free)
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node]) -> Nodes:
+        """Return nodes with what is free on them."""
+        listed = sorted(nodes, key=lambda node: node.node_id)
+        made = cls()
+        by_free = made._by_free
+        for node in listed:
+            node_id, available = node.node_id, node.available
+            free = available.get("GPU", 0.0)
+            made.free[node_id] = free
+            made.total[node_id] = node.total.get("GPU", 0.0)
+            made.labels[node_id] = node.labels
+            if len(available) > 1 or (available and "GPU" not in available):
+                made.rest[node_id] = {k: v for k, v in available.items() if k != "GPU"}
+            if free in by_free:
+                by_free[free].append(node_id)
+            else:
+                by_free[free] = [node_id]
+        made.free_gpus = sum(made.free.values())
+        return made
 
     def remove(self, node_id: str) -> None:
         """Forget a node."""

@@ -7,17 +7,21 @@ from hybrid.core.policy.jobs.board import Nodes
 from hybrid.core.policy.jobs.draft import Draft
 
 
-def dispatch(draft: Draft) -> None:
+def dispatch(draft: Draft, *, may_go_out: bool = True) -> None:
     """Start waiting jobs where they fit.
 
     At home the jobs that could never come back from the cloud go first, then the one that is
     late soonest; smaller ones fill what the larger cannot use. A rented node that is free
     takes only work that money may be spent on: a job that can wait would keep it rented.
+
+    Args:
+        draft: The plan so far.
+        may_go_out: Whether rented nodes may take work at all.
     """
     if not draft.queue:
         return
     _dispatch_home(draft)
-    if draft.queue and draft.board.cloud.free_gpus > 0:
+    if may_go_out and draft.queue and draft.board.cloud.free_gpus > 0:
         _dispatch_cloud(draft)
 
 

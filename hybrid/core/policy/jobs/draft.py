@@ -29,6 +29,8 @@ class Draft:
     Attributes:
         queue: Waiting jobs by id.
         at_home, in_cloud: Running jobs by id.
+        movable: Jobs at home that could move when the plan began, once somebody asked.
+        failed_packs: What found no room in one piece, with how far the plan was then.
         stopped: Jobs this plan stops or moves; nothing more happens to them in it.
     """
 
@@ -39,20 +41,18 @@ class Draft:
     in_cloud: dict[str, JobView] = field(default_factory=dict)
     actions: list[Start | Suspend | Move] = field(default_factory=list)
     stopped: set[str] = field(default_factory=set)
+    movable: list[JobView] | None = None
+    failed_packs: set[tuple[object, int]] = field(default_factory=set)
 
     @classmethod
     def of(cls, jobs: tuple[JobView, ...], board: Board, terms: Terms) -> Draft:
         """Return an empty plan. The board must have the running jobs' GPUs taken."""
-        draft = cls(terms, board)
         home, cloud = board.home.total, board.cloud.total
-        for job in jobs:
-            if not job.slots:
-                draft.queue[job.job_id] = job
-            elif job.slots[0].node_id in home:
-                draft.at_home[job.job_id] = job
-            elif job.slots[0].node_id in cloud:
-                draft.in_cloud[job.job_id] = job
-        return draft
+        queue = {job.job_id: job for job in jobs if not job.slots}
+        placed = [(job, job.slots[0].node_id) for job in jobs if job.slots]
+        at_home = {job.job_id: job for job, node_id in placed if node_id in home}
+        in_cloud = {job.job_id: job for job, node_id in placed if node_id in cloud}
+        return cls(terms, board, queue, at_home, in_cloud)
 
     def key(self, job: JobView) -> QueueKey:
         """Return the order in which waiting jobs get a place at home."""

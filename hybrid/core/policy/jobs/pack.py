@@ -28,9 +28,16 @@ def pack_for(draft: Draft, job: JobView) -> bool:
     home = draft.board.home
     if job.gpus < 2 or home.free_gpus < job.gpus:
         return False
+    # What failed fails again until something is stopped or started.
+    attempt = (job.kind, len(draft.actions))
+    if attempt in draft.failed_packs:
+        return False
+    draft.failed_packs.add(attempt)
     sizes = [piece.shape.get("GPU", 0.0) for piece in job.pieces]
-    trial = home.copy()
     movable = _movable(draft)
+    if not movable:
+        return False
+    trial = home.copy()
     planned: list[tuple[JobView, str]] = []
     kept: set[str] = set()
     for size in sizes:
@@ -61,15 +68,22 @@ def pack_for(draft: Draft, job: JobView) -> bool:
 
 
 def _movable(draft: Draft) -> dict[str, list[JobView]]:
-    """Return the jobs that may be moved, by their node."""
+    """Return the jobs that may be moved, by their node, the largest first."""
     terms = draft.terms
+    if draft.movable is None:
+        draft.movable = [
+            job
+            for job in draft.at_home.values()
+            if job.checkpoint is not None
+            and job.is_single
+            and terms.stretch_s(job) > terms.params.move_after_s
+            and terms.slack_s(job) >= job.trip_s
+            and terms.may_interrupt(job)
+        ]
+        draft.movable.sort(key=lambda job: (-job.gpus, job.job_id))
     found: dict[str, list[JobView]] = {}
-    for job in draft.at_home.values():
-        if job.checkpoint is None or not job.is_single:
-            continue
-        if terms.stretch_s(job) <= terms.params.move_after_s:
-            continue
-        if terms.slack_s(job) >= job.trip_s and terms.may_interrupt(job):
+    for job in draft.movable:
+        if job.job_id in draft.at_home:
             found.setdefault(job.slots[0].node_id, []).append(job)
     return found
 
@@ -104,17 +118,21 @@ def _cheapest(
 
 
 def _choose(jobs: list[JobView], need: float) -> list[JobView] | None:
-    """Return jobs whose GPUs reach `need`: the largest that fit it, then one for the rest."""
+    """Return jobs whose GPUs reach `need`: the largest that fit it, then one for the rest.
+
+    Args:
+        jobs: The largest first.
+        need: GPUs.
+    """
     if sum(job.gpus for job in jobs) < need:
         return None
-    order = sorted(jobs, key=lambda job: (-job.gpus, job.job_id))
     chosen, left = [], need
-    for job in order:
+    for job in jobs:
         if job.gpus <= left:
             chosen.append(job)
             left -= job.gpus
     if left > 0:
-        rest = [job for job in order if job not in chosen and job.gpus >= left]
+        rest = [job for job in jobs if job not in chosen and job.gpus >= left]
         if not rest:
             return None
         chosen.append(rest[-1])

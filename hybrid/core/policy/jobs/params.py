@@ -23,8 +23,10 @@ class JobParams(Model):
     Attributes:
         late_share: A job may be late by its longest wait plus this share of its useful time.
         suspend_after_s: A new job that waited so long may suspend others for its place at home.
-        rent_after_s: A new job that waited so long may be rented for. Any job may at its last
-            responsible moment: when a node rented now is ready just in time.
+        rent_after_s, rent_after_gpu_s: A new job that waited so long, plus so long for each of
+            its GPUs, may be rented for: a person waits alike for any job, but a wide one costs
+            more to start early. Any job may be rented for at its last responsible moment: when
+            a node rented now is ready just in time.
         guard_s: Safety margin in front of the last responsible moment.
         hold_s: A job is suspended only if it can stay away for so long, and still be late for
             nothing after a boot and two interruptions.
@@ -46,6 +48,7 @@ class JobParams(Model):
     late_share: float = Field(default=0.02, ge=0, le=10)
     suspend_after_s: float = Field(default=0.0, ge=0)
     rent_after_s: float = Field(default=60.0, ge=0)
+    rent_after_gpu_s: float = Field(default=0.0, ge=0)
     guard_s: float = Field(default=60.0, ge=0)
     hold_s: float = Field(default=900.0, ge=0)
     min_run_s: float = Field(default=3_600.0, ge=0)

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from hybrid.core.models import InstanceState, NodeStatus
-from hybrid.core.policy.jobs.board import Board
+from hybrid.core.policy.jobs.board import Board, Nodes
 from hybrid.core.policy.jobs.dispatch import dispatch
 from hybrid.core.policy.jobs.draft import Draft
 from hybrid.core.policy.jobs.exchange import exchange
 from hybrid.core.policy.jobs.home import bring_home
 from hybrid.core.policy.jobs.pack import pack_for
 from hybrid.core.policy.jobs.release import release
-from hybrid.core.policy.jobs.rent import rent, unneeded_boots, urgent
+from hybrid.core.policy.jobs.rent import JOB_WAITS, rent, unneeded_boots, urgent
 from hybrid.core.policy.jobs.suspend import Reservoir
-from hybrid.core.policy.jobs.terms import Terms
+from hybrid.core.policy.jobs.terms import Terms, reserve_s
 from hybrid.core.policy.params import PolicyParams
-from hybrid.core.policy.plan import Action, Snapshot
+from hybrid.core.policy.plan import Action, Drain, Snapshot, Terminate
 
 _USABLE = (NodeStatus.RUNNING, NodeStatus.IDLE)
 
 
-def plan_jobs(snapshot: Snapshot, params: PolicyParams) -> list[Action]:
+def is_only_jobs(snapshot: Snapshot) -> bool:
+    """Return whether everything that waits and everything rented is for jobs of our own queue."""
+    if snapshot.demands or snapshot.gangs:
+        return False
+    if not snapshot.jobs and not snapshot.instances:
+        return False
+    return all(instance.reason.code == JOB_WAITS for instance in snapshot.instances)
+
+
+def plan_jobs(
+    snapshot: Snapshot, params: PolicyParams, *, may_spend: bool = True
+) -> tuple[Action, ...]:
     """Return what happens to jobs and to the nodes rented for them.
 
     In this order, so that money is the last means and ends first:
@@ -32,23 +43,33 @@ def plan_jobs(snapshot: Snapshot, params: PolicyParams) -> list[Action]:
     5. rented work comes home;
     6. idle nodes are returned;
     7. what became free is taken.
+
+    Args:
+        snapshot: What was seen. Nothing is planned while the cluster goes down.
+        params: Thresholds.
+        may_spend: Whether no money cap is reached: otherwise nothing goes to the cloud.
     """
+    if snapshot.mode.is_closing:
+        return ()
+    is_mine = [i for i in snapshot.instances if i.reason.code == JOB_WAITS]
+    if not snapshot.jobs and not is_mine:
+        return ()
     draft = Draft.of(snapshot.jobs, board_of(snapshot), terms_of(snapshot, params))
-    dispatch(draft)
+    may_go_out = may_spend and not snapshot.mode.is_out_paused
+    dispatch(draft, may_go_out=may_spend)
     make_room(draft)
-    actions: list[Action] = []
-    is_out = not snapshot.mode.is_out_paused
-    if is_out:
+    if may_go_out:
         exchange(draft)
     waiting = urgent(draft)
-    launches = rent(waiting, snapshot, draft, params) if is_out and waiting else []
-    if not waiting and not snapshot.demands and not snapshot.gangs:
-        actions += unneeded_boots(snapshot)
+    launches = rent(waiting, snapshot, draft, params) if may_go_out else []
     bring_home(draft)
-    drains = [] if snapshot.mode.is_in_paused else release(snapshot, draft, waiting, params.drain_s)
     if draft.stopped:
-        dispatch(draft)
-    return [*draft.actions, *launches, *actions, *drains]
+        dispatch(draft, may_go_out=may_spend)
+    ends: list[Terminate | Drain] = []
+    if not snapshot.mode.is_in_paused and may_spend:
+        ends += [] if waiting else unneeded_boots(snapshot)
+        ends += release(snapshot, draft, waiting, params)
+    return (*draft.actions, *launches, *ends)
 
 
 def make_room(draft: Draft) -> None:
@@ -73,20 +94,14 @@ def make_room(draft: Draft) -> None:
 
 def board_of(snapshot: Snapshot) -> Board:
     """Return the free capacity that jobs may use."""
-    board = Board()
     running = {i.instance_id for i in snapshot.instances if i.state is InstanceState.RUNNING}
-    for node in snapshot.nodes:
-        if node.status not in _USABLE:
-            continue
-        if not node.instance_id:
-            board.home.add(node.node_id, node.total, node.available, node.labels)
-        elif node.instance_id in running:
-            board.cloud.add(node.node_id, node.total, node.available, node.labels)
-    return board
+    usable = [node for node in snapshot.nodes if node.status in _USABLE]
+    return Board(
+        home=Nodes.of(node for node in usable if not node.instance_id),
+        cloud=Nodes.of(node for node in usable if node.instance_id in running),
+    )
 
 
 def terms_of(snapshot: Snapshot, params: PolicyParams) -> Terms:
-    """Return the clock of a plan, with the time a node needs to come as it was learned."""
-    boots = [snapshot.boot_s_by_offer.get(o.offer_id, o.boot_s) for o in snapshot.offers]
-    # Which offer it will be is not known yet; the slowest keeps every promise.
-    return Terms(snapshot.now_s, params.jobs, max(boots, default=0.0) + params.jobs.guard_s)
+    """Return the clock of a plan."""
+    return Terms(snapshot.now_s, params.jobs, reserve_s(snapshot, params.jobs))

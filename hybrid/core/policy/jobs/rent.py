@@ -15,6 +15,9 @@ from hybrid.core.policy.plan import Launch, Snapshot, Terminate
 from hybrid.core.policy.room import Axis, fits
 from hybrid.core.policy.words import plural
 
+JOB_WAITS = "job_waits"
+"""Code of the reason of each launch for our own queue; such nodes are returned by its rules."""
+
 
 def urgent(draft: Draft) -> list[JobView]:
     """Return the waiting jobs that money may be spent on, the widest first."""
@@ -33,6 +36,8 @@ def rent(
         draft: The plan so far.
         params: Thresholds.
     """
+    if not waiting:
+        return []
     capacity = Capacity.of(snapshot, draft)
     missing = [(job, pieces) for job in waiting if (pieces := capacity.place(job))]
     if not missing:
@@ -50,7 +55,7 @@ def unneeded_boots(snapshot: Snapshot) -> list[Terminate]:
     return [
         Terminate(instance_id=instance.instance_id, reason=reason)
         for instance in sorted(snapshot.instances, key=lambda i: i.instance_id)
-        if is_coming(instance, now_s=snapshot.now_s)
+        if instance.reason.code == JOB_WAITS and is_coming(instance, now_s=snapshot.now_s)
     ]
 
 
@@ -80,7 +85,10 @@ class Capacity:
                 if node.node_id in cloud.free and offer is not None:
                     capacity.add(offer, cloud.free[node.node_id])
         for instance in snapshot.instances:
-            if instance.instance_id not in there and is_coming(instance, now_s=snapshot.now_s):
+            # What comes for work that only Ray knows is counted on by that work.
+            if instance.reason.code != JOB_WAITS or instance.instance_id in there:
+                continue
+            if is_coming(instance, now_s=snapshot.now_s):
                 capacity.add(instance.offer, float(instance.offer.gpu_count))
         return capacity
 
@@ -166,7 +174,7 @@ class _Buyer:
         waited_s = terms.now_s - job.submitted_at_s
         left_s = terms.deadline_s(job) - terms.now_s
         return Reason(
-            code="job_waits",
+            code=JOB_WAITS,
             message=f"{job.job_id} ({plural(job.gpus, 'GPU')}) may not wait longer: it must run "
             f"in {left_s:.0f} s, and home has no room",
             facts={

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.params import JobParams
+from hybrid.core.policy.plan import Snapshot
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class Terms:
 
     def slack_s(self, job: JobView) -> float:
         """Return by how much more a job may be delayed than it was already."""
-        progress_s = self.progress_s(job)
+        since_s, progress_s = job.useful_from_s, job.progress_s
+        if since_s is not None and since_s < self.now_s:
+            progress_s += self.now_s - since_s
         delay_s = self.now_s - job.submitted_at_s - progress_s
         if delay_s < 0:
             delay_s = 0.0
@@ -57,12 +60,11 @@ class Terms:
 
     def may_rent(self, job: JobView) -> bool:
         """Return whether money may be spent on a waiting job now."""
-        return self._is_due(job, self.params.rent_after_s)
+        return self._is_due(job, self._rent_after_s(job))
 
     def may_make_room(self, job: JobView) -> bool:
         """Return whether others may be stopped for a waiting job now."""
-        after_s = min(self.params.suspend_after_s, self.params.rent_after_s)
-        return self._is_due(job, after_s)
+        return self._is_due(job, min(self.params.suspend_after_s, self._rent_after_s(job)))
 
     def spare_s(self, job: JobView) -> float:
         """Return how long a running job could stay away and still be in time.
@@ -90,6 +92,16 @@ class Terms:
         earned = self.progress_s(job) / params.suspension_earn_s
         return job.suspension_count < params.suspensions + earned
 
+    def _rent_after_s(self, job: JobView) -> float:
+        return self.params.rent_after_s + self.params.rent_after_gpu_s * job.gpus
+
     def _is_due(self, job: JobView, after_s: float) -> bool:
         is_waiting_long = not job.is_started and self.now_s - job.submitted_at_s >= after_s
         return is_waiting_long or self.now_s >= self.last_moment_s(job)
+
+
+def reserve_s(snapshot: Snapshot, params: JobParams) -> float:
+    """Return what a job must have left so that a node rented for it now comes in time."""
+    # Which offer it will be is not known yet; the slowest keeps every promise.
+    boots = [snapshot.boot_s_by_offer.get(o.offer_id, o.boot_s) for o in snapshot.offers]
+    return max(boots, default=0.0) + params.guard_s
