@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 
 from hybrid.core.models import Labels, Model, RayHealth, RayOptions, Shape
 from hybrid.core.models.ray_options import MIN_OBJECT_STORE_BYTES, FixedPort
+from hybrid.core.worded import spelled
 
 __all__ = [
     "AUTO",
@@ -103,6 +104,10 @@ _Resources: TypeAlias = Annotated[Shape, AfterValidator(_resources)]
 _Address: TypeAlias = Annotated[str, AfterValidator(_address)]
 _Word: TypeAlias = Annotated[str, AfterValidator(_word)]
 _TempDir: TypeAlias = Annotated[str, AfterValidator(_temp_dir)]
+_Driver: TypeAlias = Annotated[
+    str,
+    spelled(r"([0-9]{1,6}(\.[0-9]{1,6}){0,3})?", "a version of the driver", '"535.104", in quotes'),
+]
 _Port: TypeAlias = FixedPort | Literal["auto"]
 
 
@@ -152,7 +157,7 @@ class Preflight(Model):
     """
 
     install_ray: bool = False
-    min_driver: str = Field(default="", pattern=r"^([0-9]{1,6}(\.[0-9]{1,6}){0,3})?$")
+    min_driver: _Driver = ""
     logical_gpus: bool = False
 
 

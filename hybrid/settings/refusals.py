@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -42,6 +42,42 @@ _SYNONYMS = {
     "upscale_delay": "stabilisation",
     "downscale_delay": "idle.after",
 }
+_WHOLE = "{value} is not a whole number; write for example 4"
+_NUMBER = "{value} is not a number; write for example 2.40"
+_FLAG = "{value} is neither true nor false; write true or false"
+_DATE = "{value} is not a date; write year, month and day, for example 2026-11-27"
+_MAPPING = "{value} is not a mapping; write `key: value` lines below it"
+_LIST = "{value} is not a list; begin each entry below it with `- `"
+_CHOICE = "{value} is not possible here; write {expected}"
+# By pydantic's name of what is wrong. A pattern is never shown: see `core.worded`.
+_SENTENCES: Mapping[str, str] = {
+    "missing": "it is missing; add it",
+    "extra_forbidden": "this key is not known here; remove it or correct its name",
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), _MAPPING),
+    **dict.fromkeys(("tuple_type", "list_type"), _LIST),
+    **dict.fromkeys(("literal_error", "enum"), _CHOICE),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), _WHOLE),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), _NUMBER),
+    **dict.fromkeys(("bool_type", "bool_parsing"), _FLAG),
+    **dict.fromkeys(
+        (
+            *("date_type", "date_parsing", "date_from_datetime_parsing"),
+            "date_from_datetime_inexact",
+        ),
+        _DATE,
+    ),
+    "greater_than": "{value} is too small; write a number above {gt:g}, for example 2.40",
+    "greater_than_equal": "{value} is too small; write {ge:g} or more",
+    "less_than": "{value} is too large; write a number below {lt:g}",
+    "less_than_equal": "{value} is too large; write {le:g} or less",
+    "string_too_short": "{value} is too short; characters wanted: {min_length} or more",
+    "string_too_long": "{value} is too long; write {max_length} characters or fewer",
+    "too_short": "{value} has too few entries; write {min_length} or more",
+    "too_long": "{value} has too many entries; write {max_length} or fewer",
+    "path_type": "{value} is not a path; write for example /etc/hybrid/keys.json",
+    "string_pattern_mismatch": "{value} is not written as it must be; look up how in the docs of "
+    "the provider",
+}
 
 
 def refusals(error: ValidationError, origin: Origin) -> Iterator[Problem]:
@@ -56,26 +92,25 @@ def refusals(error: ValidationError, origin: Origin) -> Iterator[Problem]:
 
 def sentence(item: ErrorDetails) -> str:
     """Return one refusal: what is wrong, then `;`, then what to write."""
-    value = item.get("input")
-    context = item.get("ctx", {})
-    match item["type"]:
-        case "value_error":
-            return str(context["error"])
-        case "missing":
-            return "it is missing; add it"
-        case "extra_forbidden":
-            return "this key is not known here; remove it or correct its name"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{shown(value)} is not a mapping; write `key: value` lines below it"
-        case "tuple_type" | "list_type":
-            return f"{shown(value)} is not a list; begin each entry below it with `- `"
-        case "literal_error" | "enum":
-            return f"{shown(value)} is not possible here; write {context['expected']}"
-        case "string_pattern_mismatch":
-            return f"{shown(value)} is not possible here; write what fits {context['pattern']}"
-        case _:
-            rule = item["msg"][:1].lower() + item["msg"][1:]
-            return f"{shown(value)} is not possible here; {rule}"
+    value, context = item.get("input"), item.get("ctx", {})
+    kind = item["type"]
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "string_type":
+        return _not_text(value)
+    if kind in _SENTENCES:
+        return _SENTENCES[kind].format(value=shown(value), **context)
+    rule = item["msg"][:1].lower() + item["msg"][1:]
+    return f"{shown(value)} is not possible here; {rule}"
+
+
+def _not_text(value: object) -> str:
+    if isinstance(value, int | float):
+        kind = "a truth value" if isinstance(value, bool) else "a number"
+        return f'{shown(value)} is {kind} and text is wanted; put it in quotes: "{shown(value)}"'
+    if value is None:
+        return "nothing is here; write text, or remove the key"
+    return f"{shown(value)} is not text; write one word or line"
 
 
 def unknown_key(path: Path) -> str:

@@ -48,6 +48,7 @@ _OUR_LABELS = frozenset(
     )
 )
 _OUR_PREFIX = "hybrid-"
+_ADDRESS_CHARS = 320  # a user, a name of DNS at its longest, and a port
 # Up to the last `@`: a password may hold one by mistake, and hiding too much is harmless.
 _PASSWORD = re.compile(r"(://[^:/@?]*:).+(?=@)")
 _PASSWORD_OPTION = re.compile(r"([?&]password=)[^&]+", re.IGNORECASE)
@@ -83,7 +84,7 @@ def host_address(value: object) -> str:
     word = text(value, "an address", "local, or what ssh takes, for example ops@10.0.0.7")
     if _HAS_PORT.fullmatch(word):
         raise ValueError(f"{shown(word)} has a port; write ssh://{word}")
-    if not _SSH_ADDRESS.fullmatch(word) or word.startswith("-"):
+    if not _SSH_ADDRESS.fullmatch(word) or word.startswith("-") or len(word) > _ADDRESS_CHARS:
         raise ValueError(
             f"{shown(word)} is not an address; write local, HOST, USER@HOST or ssh://USER@HOST:PORT"
         )

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
@@ -20,7 +19,8 @@ from pydantic import (
 from hybrid.core.models import Market
 from hybrid.core.nodeplan import Preflight
 from hybrid.core.prices import DAY_S
-from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
+from hybrid.core.quantity import GpuRequest, gpu_request, shown
+from hybrid.core.worded import seconds, size, spelled
 from providers.aws.machines import Knowledge
 
 SSM = "ssm:"
@@ -36,23 +36,43 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _TAG_KEY = re.compile(r"(?!aws:)(?!hybrid-)[A-Za-z0-9+=.,_:@-]{1,128}")
 
 
-def _from_text(value: object, read: object) -> object:
-    return read(value) if isinstance(value, str) and callable(read) else value
-
-
-_Duration: TypeAlias = Annotated[
-    float,
-    BeforeValidator(lambda value: _from_text(value, duration_s)),
-    Field(ge=0, allow_inf_nan=False),
-]
-_Size: TypeAlias = Annotated[int, BeforeValidator(lambda value: _from_text(value, size_bytes))]
-_Pace: TypeAlias = Annotated[_Duration, Field(ge=300)]
+_Duration: TypeAlias = Annotated[float, seconds()]
+_Pace: TypeAlias = Annotated[float, seconds(low=300.0)]
+_Size: TypeAlias = Annotated[int, size()]
+_DiskSize: TypeAlias = Annotated[int, size(low=2**30)]
 _Usd: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Image: TypeAlias = Annotated[
-    str, Field(pattern=rf"^(ami-[0-9a-f]{{8,17}}|{SSM}/[A-Za-z0-9_.:/-]+)$")
+    str,
+    spelled(
+        rf"ami-[0-9a-f]{{8,17}}|{SSM}/[A-Za-z0-9_.:/-]+",
+        "an image of AWS",
+        "ami-0123456789abcdef0, or ssm:/NAME/OF/PARAMETER",
+    ),
 ]
-_Subnet: TypeAlias = Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]
-_Group: TypeAlias = Annotated[str, Field(pattern=r"^sg-[0-9a-f]{8,17}$")]
+_Subnet: TypeAlias = Annotated[
+    str, spelled(r"subnet-[0-9a-f]{8,17}", "the id of a subnet", "subnet-0123456789abcdef0")
+]
+_Group: TypeAlias = Annotated[
+    str, spelled(r"sg-[0-9a-f]{8,17}", "the id of a security group", "sg-0123456789abcdef0")
+]
+_Profile: TypeAlias = Annotated[
+    str,
+    spelled(
+        r"[\w+=,.@-]{1,128}",
+        "the name of an instance profile",
+        "hybrid-node (its name, not its ARN)",
+    ),
+]
+_KmsKey: TypeAlias = Annotated[
+    str,
+    spelled(r"[A-Za-z0-9:/_-]{1,2048}", "a key of KMS", "alias/my-key, or the ARN of one"),
+]
+_Type: TypeAlias = Annotated[
+    str, spelled(r"[a-z0-9-]+\.[a-z0-9-]+", "an instance type of AWS", "p5.48xlarge")
+]
+_Python: TypeAlias = Annotated[
+    str, spelled(r"/[A-Za-z0-9_./+-]+", "the path of an interpreter", "/opt/hybrid/bin/python")
+]
 
 
 class _Section(BaseModel):
@@ -75,10 +95,10 @@ class Region(_Section):
     image: _Image | None = None
     subnets: dict[str, _Subnet] = Field(default_factory=dict)
     security_groups: tuple[_Group, ...] = ()
-    instance_profile: str | None = Field(default=None, pattern=r"^[\w+=,.@-]{1,128}$")
+    instance_profile: _Profile | None = None
     key_name: str | None = Field(default=None, min_length=1, max_length=255)
-    disk: _Size = Field(default=100 * 2**30, ge=2**30)
-    kms_key: str | None = Field(default=None, pattern=r"^[A-Za-z0-9:/_-]{1,2048}$")
+    disk: _DiskSize = 100 * 2**30
+    kms_key: _KmsKey | None = None
 
 
 class Pool(_Section):
@@ -100,10 +120,10 @@ class Pool(_Section):
     """
 
     infra: str
-    instance_type: str = Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$")
+    instance_type: _Type
     accelerators: str | None = None
     cpus: int | None = Field(default=None, ge=1)
-    memory: _Size | None = Field(default=None, ge=0)
+    memory: _Size | None = None
     usd_per_hour: _Usd | None = None
     spot_limit_usd_per_hour: _Usd | None = None
     use_spot: bool = False
@@ -111,7 +131,7 @@ class Pool(_Section):
     labels: dict[str, str] = Field(default_factory=dict)
     rank: int = Field(default=0, ge=0)
     image: _Image | None = None
-    disk: _Size | None = Field(default=None, ge=2**30)
+    disk: _DiskSize | None = None
     boot_time: _Duration = 240.0
 
     @model_validator(mode="before")
@@ -125,8 +145,8 @@ class Pool(_Section):
     def _is_a_place(cls, infra: str) -> str:
         if not _INFRA.fullmatch(infra):
             raise ValueError(
-                f"{infra!r} is not a place of AWS; write PROVIDER/REGION or PROVIDER/REGION/ZONE, "
-                "for example aws/us-east-1 or aws/us-east-1/us-east-1a"
+                f"{shown(infra)} is not a place of AWS; write PROVIDER/REGION or "
+                "PROVIDER/REGION/ZONE, for example aws/us-east-1 or aws/us-east-1/us-east-1a"
             )
         return infra
 
@@ -200,7 +220,7 @@ class Params(Preflight, _Section):
     endpoint_url: str | None = None
     regions: dict[str, Region] = Field(default_factory=dict)
     tags: dict[str, str] = Field(default_factory=dict)
-    python: str = Field(default="/opt/hybrid/bin/python", pattern=r"^/[A-Za-z0-9_./+-]+$")
+    python: _Python = "/opt/hybrid/bin/python"
     price_refresh: _Pace | None = DAY_S
     pools: tuple[Pool, ...] = ()
 
@@ -216,7 +236,7 @@ class Params(Preflight, _Section):
             return None
         parts = urlsplit(url)
         if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
-            raise ValueError(f"{url!r} would send requests in the clear; write https://...")
+            raise ValueError(f"{shown(url)} would send requests in the clear; write https://...")
         return url
 
     @field_validator("regions")
@@ -224,11 +244,11 @@ class Params(Preflight, _Section):
     def _are_regions(cls, regions: Mapping[str, Region]) -> Mapping[str, Region]:
         for name, region in regions.items():
             if not re.fullmatch(_REGION, name):
-                raise ValueError(f"{name!r} is not a region; write for example us-east-1")
+                raise ValueError(f"{shown(name)} is not a region; write for example us-east-1")
             for zone in region.subnets:
                 if zone == name or not re.fullmatch(rf"{name}{_ZONE_END}", zone):
                     raise ValueError(
-                        f"{zone!r} is not a zone of {name}; write zone: subnet, as in "
+                        f"{shown(zone)} is not a zone of {name}; write zone: subnet, as in "
                         f"{name}a: subnet-0123abcd"
                     )
         return regions
@@ -240,8 +260,9 @@ class Params(Preflight, _Section):
             # These characters only, because the tags are readable on the instance.
             if not _TAG_KEY.fullmatch(key) or len(value) > 256:
                 raise ValueError(
-                    f"tag {key!r}: write up to 128 letters, digits or +-=.,_:@, not beginning with "
-                    "aws: or hybrid-, and a value of up to 256 characters"
+                    f"{shown(key)}: {shown(value)} is not a tag; write up to 128 letters, digits "
+                    "or +-=.,_:@, not beginning with aws: or hybrid-, and a value of up to 256 "
+                    "characters"
                 )
         return tags
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hybrid.core import gpu_names
 from hybrid.core.models import Market
 from hybrid.core.nodeplan import Preflight
-from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, shown, size_bytes
+from hybrid.core.quantity import GpuRequest, gpu_request, shown
+from hybrid.core.worded import seconds, size, spelled
 from providers.baidu.spec import SPEC, Inside, inside
 
 REGIONS = ("bd", "bj", "fsh", "fwh", "gz", "hkg", "sin", "su")
@@ -28,20 +29,19 @@ _OWN_LABELS = frozenset(
 )
 _INFRA = re.compile(r"[^/]+/([a-z0-9]{2,12})(?:/([A-Za-z0-9][A-Za-z0-9-]{0,62}))?")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_ID = r"^[A-Za-z0-9_-]+$"
+_ID = r"[A-Za-z0-9_-]{1,128}"
 
-
-def _from_text(value: object, read: object) -> object:
-    return read(value) if isinstance(value, str) and callable(read) else value
-
-
-_Size: TypeAlias = Annotated[int, BeforeValidator(lambda value: _from_text(value, size_bytes))]
-_Duration: TypeAlias = Annotated[
-    float,
-    BeforeValidator(lambda value: _from_text(value, duration_s)),
-    Field(gt=0, allow_inf_nan=False),
+_Size: TypeAlias = Annotated[int, size(low=1)]
+_Image: TypeAlias = Annotated[str, spelled(_ID, "the id of an image", "m-AbCd1234")]
+_Subnet: TypeAlias = Annotated[str, spelled(_ID, "the id of a subnet", "sbn-abcdefghijkl")]
+_Group: TypeAlias = Annotated[str, spelled(_ID, "the id of a security group", "g-abcdefghijkl")]
+_KeyPair: TypeAlias = Annotated[str, spelled(_ID, "the id of a key pair", "k-AbCd1234")]
+_ResourceGroup: TypeAlias = Annotated[
+    str, spelled(_ID, "the id of a resource group", "RESG-AbCd1234")
 ]
-_Id: TypeAlias = Annotated[str, Field(pattern=_ID, max_length=128)]
+_Python: TypeAlias = Annotated[
+    str, spelled(r"/[A-Za-z0-9._/-]+", "the path of an interpreter", "/opt/hybrid/bin/python")
+]
 _Price: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -85,14 +85,14 @@ class Pool(_Section):
     instance_type: str = Field(max_length=63)
     accelerators: str | None = None
     cpus: int | None = Field(default=None, ge=1)
-    memory: _Size | None = Field(default=None, ge=1)
+    memory: _Size | None = None
     usd_per_hour: _Price | None = None
     cny_per_hour: _Price | None = None
     use_spot: bool = False
     max_nodes: int | None = Field(default=None, ge=0)
     labels: dict[str, str] = Field(default_factory=dict)
-    image: _Id | None = None
-    subnet: _Id | None = None
+    image: _Image | None = None
+    subnet: _Subnet | None = None
     rank: int = Field(default=0, ge=0)
 
     @field_validator("infra")
@@ -217,15 +217,15 @@ class Params(Preflight, _Section):
     pools: tuple[Pool, ...] = ()
     exchange: Exchange | None = None
     credentials_file: Path | None = None
-    image: _Id | None = None
-    subnets: dict[str, _Id] = Field(default_factory=dict)
-    security_groups: tuple[_Id, ...] = ()
-    key_pair: _Id | None = None
+    image: _Image | None = None
+    subnets: dict[str, _Subnet] = Field(default_factory=dict)
+    security_groups: tuple[_Group, ...] = ()
+    key_pair: _KeyPair | None = None
     root_disk_gb: int = Field(default=100, ge=40, le=2048)
-    resource_group: _Id | None = None
-    python: str = Field(default="/opt/hybrid/bin/python", pattern=r"^/[A-Za-z0-9._/-]+$")
+    resource_group: _ResourceGroup | None = None
+    python: _Python = "/opt/hybrid/bin/python"
     endpoints: dict[str, str] = Field(default_factory=dict)
-    timeout: _Duration = 30.0
+    timeout: Annotated[float, seconds(low=0.1)] = 30.0
     errors: dict[str, ErrorKind] = Field(default_factory=dict)
 
     @field_validator("endpoints")
@@ -245,8 +245,11 @@ class Params(Preflight, _Section):
     @field_validator("errors")
     @classmethod
     def _have_a_pattern(cls, errors: dict[str, ErrorKind]) -> dict[str, ErrorKind]:
-        if any(len(part.strip()) < 3 for part in errors):
-            raise ValueError("a part of an error code needs at least 3 characters")
+        for part in errors:
+            if len(part.strip()) < 3:
+                raise ValueError(
+                    f"{shown(part)} would fit any error; write at least 3 characters of the code"
+                )
         return errors
 
     @model_validator(mode="after")

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
@@ -19,7 +18,8 @@ from pydantic import (
 
 from hybrid.core.models import Market
 from hybrid.core.nodeplan import Preflight
-from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
+from hybrid.core.quantity import GpuRequest, gpu_request, shown
+from hybrid.core.worded import seconds, size, spelled
 from providers.gcp.machines import Knowledge
 from providers.gcp.naming import ZONE
 
@@ -32,27 +32,47 @@ _INFRA = re.compile(rf"[^/]+/([a-z0-9-]+)/({ZONE})")
 _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_IMAGE = r"^projects/[a-z0-9.:-]+/global/images/(family/)?[a-z0-9-]+$"
-_SUBNETWORK = (
-    r"^(projects/[a-z0-9.:-]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
-)
-_NAME = r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
+_NAME = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
 
-
-def _from_text(value: object, read: object) -> object:
-    return read(value) if isinstance(value, str) and callable(read) else value
-
-
-_Duration: TypeAlias = Annotated[
-    float,
-    BeforeValidator(lambda value: _from_text(value, duration_s)),
-    Field(ge=0, allow_inf_nan=False),
-]
-_Size: TypeAlias = Annotated[int, BeforeValidator(lambda value: _from_text(value, size_bytes))]
-_DiskSize: TypeAlias = Annotated[_Size, Field(ge=10 * _GIB, le=64 * 1024 * _GIB)]
+_Duration: TypeAlias = Annotated[float, seconds()]
+_Size: TypeAlias = Annotated[int, size()]
+_DiskSize: TypeAlias = Annotated[int, size(low=10 * _GIB, high=64 * 1024 * _GIB)]
 # At least 30 s and at most 120 days: Google's limits of `maxRunDuration`.
-_Life: TypeAlias = Annotated[_Duration, Field(ge=600, le=120 * DAY_S)]
-_Tag: TypeAlias = Annotated[str, Field(pattern=_NAME)]
+_Life: TypeAlias = Annotated[float, seconds(low=600.0, high=120 * DAY_S)]
+_Tag: TypeAlias = Annotated[str, spelled(_NAME, "a network tag", "hybrid-node")]
+_DiskType: TypeAlias = Annotated[str, spelled(_NAME, "a type of disk", "pd-balanced")]
+_AttachedGpu: TypeAlias = Annotated[
+    str, spelled(_NAME, "Google's name of a GPU to attach", "nvidia-tesla-t4")
+]
+_Image: TypeAlias = Annotated[
+    str,
+    spelled(
+        r"projects/[a-z0-9.:-]+/global/images/(family/)?[a-z0-9-]+",
+        "an image of Google Cloud",
+        "projects/my-project/global/images/family/hybrid-node",
+    ),
+]
+_Subnetwork: TypeAlias = Annotated[
+    str,
+    spelled(
+        rf"(projects/[a-z0-9.:-]+/regions/[a-z0-9-]+/subnetworks/)?{_NAME}",
+        "a subnetwork",
+        "default, or projects/my-project/regions/us-central1/subnetworks/nodes",
+    ),
+]
+_ServiceAccount: TypeAlias = Annotated[
+    str,
+    spelled(r"[^@\s]+@[^@\s]+", "a service account", "node@my-project.iam.gserviceaccount.com"),
+]
+_Python: TypeAlias = Annotated[
+    str, spelled(r"/[A-Za-z0-9._/+-]+", "the path of an interpreter", "/opt/hybrid/bin/python")
+]
+_Type: TypeAlias = Annotated[
+    str, spelled(r"[a-z][a-z0-9-]{0,61}[a-z0-9]", "a machine type", "g2-standard-8")
+]
+_Project: TypeAlias = Annotated[
+    str, spelled(r"([a-z0-9.:-]{1,100})?", "the id of a project", "my-project")
+]
 
 
 class _Section(BaseModel):
@@ -84,15 +104,15 @@ class Machine(Preflight, _Section):
             quotas, preemptible or standard.
     """
 
-    image: str | None = Field(default=None, pattern=_IMAGE)
-    subnetwork: str = Field(default="default", pattern=_SUBNETWORK)
+    image: _Image | None = None
+    subnetwork: _Subnetwork = "default"
     network_tags: tuple[_Tag, ...] = ()
     external_ip: bool = False
-    service_account: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
+    service_account: _ServiceAccount | None = None
     delete_itself: bool = True
     disk: _DiskSize = 100 * _GIB
-    disk_type: _Tag = "pd-balanced"
-    python: str = Field(default="/opt/hybrid/bin/python", pattern=r"^/[A-Za-z0-9._/+-]+$")
+    disk_type: _DiskType = "pd-balanced"
+    python: _Python = "/opt/hybrid/bin/python"
     max_life: _Life = 7 * DAY_S
 
 
@@ -113,11 +133,11 @@ class Pool(Machine):
     """
 
     infra: str
-    instance_type: str = Field(pattern=r"^[a-z][a-z0-9-]{0,61}[a-z0-9]$")
+    instance_type: _Type
     accelerators: str | None = None
-    attached_gpu: _Tag | None = None
+    attached_gpu: _AttachedGpu | None = None
     cpus: int = Field(ge=1)
-    memory: _Size = Field(ge=0)
+    memory: _Size
     usd_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     use_spot: bool = False
     max_nodes: int | None = Field(default=None, ge=0)
@@ -137,7 +157,7 @@ class Pool(Machine):
         match = _INFRA.fullmatch(text)
         if match is None:
             raise ValueError(
-                f"{text!r} names no zone; write gcp/REGION/ZONE, for example "
+                f"{shown(text)} names no zone; write gcp/REGION/ZONE, for example "
                 "gcp/us-central1/us-central1-a"
             )
         if not match[2].startswith(f"{match[1]}-"):
@@ -207,12 +227,12 @@ class Params(Machine):
     """
 
     pools: tuple[Pool, ...] = ()
-    project: str = Field(default="", pattern=r"^([a-z0-9.:-]{1,100})?$")
+    project: _Project = ""
     tags: dict[str, str] = Field(default_factory=dict)
     endpoint_url: str = ""
-    launch_wait: _Duration = Field(default=3.0, le=110)
-    call_timeout: _Duration = Field(default=30.0, ge=0.1, le=300)
-    list_lag: _Duration = Field(default=60.0, le=3600)
+    launch_wait: Annotated[float, seconds(high=110.0)] = 3.0
+    call_timeout: Annotated[float, seconds(low=0.1, high=300.0)] = 30.0
+    list_lag: Annotated[float, seconds(high=3600.0)] = 60.0
 
     @model_validator(mode="before")
     @classmethod
@@ -230,8 +250,8 @@ class Params(Machine):
         for key, value in tags.items():
             if not _LABEL.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
                 raise ValueError(
-                    f"tag {key}: {value!r} is not a label of Google Cloud; write up to 63 of a-z, "
-                    "0-9, _ and -, the key beginning with a letter"
+                    f"{shown(key)}: {shown(value)} is not a label of Google Cloud; write up to 63 "
+                    "small letters, digits, '_' or '-', the key beginning with a letter"
                 )
             if key.startswith("hybrid-"):
                 raise ValueError(f"tag {key} is kept for this program; choose another name")
@@ -247,7 +267,7 @@ class Params(Machine):
             not parts.hostname or not is_plain or not (parts.scheme == "https" or is_loopback)
         ):
             raise ValueError(
-                f"{url!r} cannot be an endpoint; write https://HOST, or http://127.0.0.1:PORT "
+                f"{shown(url)} cannot be an endpoint; write https://HOST, or http://127.0.0.1:PORT "
                 "for an emulator"
             )
         return url.rstrip("/")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hybrid.core.models import Market, Offer
 from hybrid.core.nodeplan import MIN_OBJECT_STORE_BYTES, clean_label
-from hybrid.core.quantity import GpuRequest, duration_s, gpu_request, size_bytes
+from hybrid.core.quantity import GpuRequest, gpu_request
+from hybrid.core.worded import seconds, size, spelled
 
 _RAY_START_S = 10.0  # from boot to node; 3 s to 13 s measured on two cores
 _OWN_LABELS = frozenset(
@@ -16,16 +17,15 @@ _OWN_LABELS = frozenset(
 )
 
 
-def _from_text(value: object, read: object) -> object:
-    return read(value) if isinstance(value, str) and callable(read) else value
-
-
-_Duration: TypeAlias = Annotated[
-    float,
-    BeforeValidator(lambda value: _from_text(value, duration_s)),
-    Field(ge=0, allow_inf_nan=False),
+_Duration: TypeAlias = Annotated[float, seconds()]
+_Size: TypeAlias = Annotated[int, size()]
+_StoreSize: TypeAlias = Annotated[int, size(low=MIN_OBJECT_STORE_BYTES)]
+_Infra: TypeAlias = Annotated[
+    str, spelled(r"[^/]+(/[A-Za-z0-9_.-]+){0,2}", "a place of this cloud", "local/north/a")
 ]
-_Size: TypeAlias = Annotated[int, BeforeValidator(lambda value: _from_text(value, size_bytes))]
+_Type: TypeAlias = Annotated[
+    str, spelled(r"[A-Za-z0-9_.-]{0,63}", "a name of a kind of machine", "a100-8")
+]
 
 
 class _Section(BaseModel):
@@ -63,15 +63,15 @@ class Pool(_Section):
         fail: Rehearsal switches; leave them out of anything you rely on.
     """
 
-    infra: str = Field(pattern=r"^[^/]+(/[A-Za-z0-9_.-]+){0,2}$")
+    infra: _Infra
     accelerators: str | None = None
     cpus: int | None = Field(default=None, ge=1)
-    memory: _Size = Field(default=2 * 2**30, ge=0)
+    memory: _Size = 2 * 2**30
     usd_per_hour: float = Field(gt=0, allow_inf_nan=False)
     use_spot: bool = False
     max_nodes: int | None = Field(default=None, ge=0)
     labels: dict[str, str] = Field(default_factory=dict)
-    instance_type: str = Field(default="", pattern=r"^[A-Za-z0-9_.-]*$", max_length=63)
+    instance_type: _Type = ""
     rank: int = Field(default=0, ge=0)
     stock: int = Field(default=4, ge=0)
     boot_delay: _Duration = 0.0
@@ -153,7 +153,7 @@ class Params(_Section):
     """
 
     pools: tuple[Pool, ...] = ()
-    object_store: _Size | None = Field(default=None, ge=MIN_OBJECT_STORE_BYTES)
+    object_store: _StoreSize | None = None
     ports: tuple[int, int] | None = None
 
     @model_validator(mode="after")
@@ -171,5 +171,8 @@ class Params(_Section):
     @classmethod
     def _are_a_range(cls, ports: tuple[int, int] | None) -> tuple[int, int] | None:
         if ports is not None and not 1024 <= ports[0] <= ports[1] <= 65_535:
-            raise ValueError("write the first and the last port, between 1024 and 65535")
+            raise ValueError(
+                f"{ports[0]} to {ports[1]} are no ports to use; write the first and the last, "
+                "between 1024 and 65535, for example [20000, 29999]"
+            )
         return ports

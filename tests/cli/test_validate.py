@@ -51,8 +51,12 @@ def package(
         ),
         ("infra: aws/us-east-1/us-east-1a", "clouds.any_of[0].instance_type:", "missing; add it"),
         (f"{GOOD_POOL}, stock: 1", "clouds.any_of[0].stock:", "not known here; remove it"),
-        (f"{GOOD_POOL}, image: ubuntu", "clouds.any_of[0].image:", "write what fits ^(ami-"),
-        (f"{GOOD_POOL}, image: [1]", "clouds.any_of[0].image:", "a list is not possible here;"),
+        (
+            f"{GOOD_POOL}, image: ubuntu",
+            "clouds.any_of[0].image:",
+            "write for example ami-",
+        ),
+        (f"{GOOD_POOL}, image: [1]", "clouds.any_of[0].image:", "a list is not text; write"),
         (f"{GOOD_POOL}, accelerators: T4:1", "clouds.any_of[0]:", "g5.12xlarge has A10G:4"),
         (
             "infra: gcp/us-central1/us-central1-a, instance_type: a2-highgpu-1g, usd_per_hour: 3",
@@ -83,6 +87,27 @@ def test_what_an_adapter_refuses_is_told_with_its_place(
     assert f"hybrid.yaml: {where} " in shown.err
     assert what in shown.err
     assert "Traceback" not in shown.err
+
+
+def test_a_wrong_word_and_a_number_without_quotes_are_told_without_any_pattern(
+    run: Run, tmp_path: Path
+) -> None:
+    account = (
+        "providers:\n  aws:\n    profile: 42\n    regions:\n      us-east-1:\n"
+        "        image: ami-0123456789abcdef0\n        security_groups: [sg-XYZ]\n"
+    )
+    write(tmp_path, GOOD_POOL, more=account)
+
+    shown = run("config", "validate")
+
+    assert shown.code == 2
+    lines = shown.err.removeprefix("Error: ").splitlines()
+    assert [line.strip() for line in lines] == [
+        "hybrid.yaml: providers.aws.profile: 42 is a number and text is wanted; put it in quotes: "
+        '"42" (line 5)',
+        "hybrid.yaml: providers.aws.regions.us-east-1.security_groups[0]: 'sg-XYZ' is not the id "
+        "of a security group; write for example sg-0123456789abcdef0 (line 9)",
+    ]
 
 
 def test_all_adapters_are_asked_before_it_stops(run: Run, tmp_path: Path) -> None:

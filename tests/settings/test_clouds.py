@@ -153,7 +153,7 @@ def test_a_providers_refusal_is_told_in_terms_of_the_file(tmp_path: Path) -> Non
     assert isinstance(error, SettingsError)
     lines = str(error).replace(f"{tmp_path}/", "").splitlines()
     assert lines[0].startswith(
-        "hybrid.yaml: providers.tide.region: 'north' is not possible here; input should be a"
+        "hybrid.yaml: providers.tide.region: 'north' is not a whole number; write for example 4"
     )
     assert lines[0].endswith("(line 4)")
     assert "hybrid.yaml: clouds.ordered[2].stock: it is missing; add it (line 9)" in lines
