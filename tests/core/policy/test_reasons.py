@@ -482,8 +482,10 @@ def documented() -> dict[str, list[str]]:
     return sections
 
 
-LAUNCH, LEAVE, WAIT = (
+LAUNCH, START, STOP, LEAVE, WAIT = (
     "Why an instance is launched",
+    "Why a job starts",
+    "Why a job is stopped or moved",
     "Why a rented node leaves",
     "Why work waits",
 )
@@ -517,7 +519,7 @@ def _code_values(node: ast.AST) -> Iterator[ast.expr]:
         target = node.targets[0]
         if isinstance(target, ast.Name) and target.id == "code":
             yield node.value
-        if isinstance(target, ast.Name) and target.id == "_WORDS":
+        if isinstance(target, ast.Name) and target.id == "_START_WORDS":
             assert isinstance(node.value, ast.Dict)
             yield from (key for key in node.value.keys if key is not None)
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
@@ -544,10 +546,13 @@ def test_the_page_lists_each_code_once() -> None:
     codes = [code for section in documented().values() for code in section]
 
     assert len(codes) == len(set(codes))
-    assert list(documented()) == [LAUNCH, LEAVE, WAIT]
-    assert documented()[LAUNCH] == ["queue_wait", "queue_gpus", "adopted"]
+    assert list(documented()) == [LAUNCH, START, STOP, LEAVE, WAIT]
+    assert documented()[LAUNCH] == ["queue_wait", "queue_gpus", "adopted", "job_waits"]
+    assert documented()[START] == ["free_at_home", "packed", "made_room", "free_rented"]
+    assert documented()[STOP] == ["slack", "pack", "exchange"]
     assert set(documented()[LEAVE]) == {
         "idle",
+        "not_needed",
         "come_home",
         "budget_day",
         "budget_month",

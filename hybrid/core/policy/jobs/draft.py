@@ -14,7 +14,7 @@ from hybrid.core.policy.plan import Move, Start, Suspend
 # A job that was not started, by deadline and id; those that would stay in the cloud come first.
 QueueKey = tuple[bool, float, str]
 
-_WORDS = {
+_START_WORDS = {
     "free_at_home": "on-prem GPUs are free",
     "free_rented": "a rented node is free, and it may not wait longer",
     "packed": "small jobs moved together on other on-prem nodes",
@@ -62,7 +62,7 @@ class Draft:
         """Return why a waiting job starts, with the numbers that decided it."""
         left_s = self.deadline_s_from_now(job)
         return Reason(
-            code=code, message=_WORDS[code], facts={"gpus": job.gpus, "deadline_in_s": left_s}
+            code=code, message=_START_WORDS[code], facts={"gpus": job.gpus, "deadline_in_s": left_s}
         )
 
     def deadline_s_from_now(self, job: JobView) -> float:
