@@ -48,7 +48,10 @@ class PriceList:
             return _error("InvalidParameterException", problem)
         if asked["ServiceCode"] != "AmazonEC2":
             return _error("NotFoundException", f"no service {asked['ServiceCode']}")
-        start = int(asked.get("NextToken") or 0)
+        token = asked.get("NextToken") or "0"
+        if not token.isdecimal():
+            return _error("InvalidNextTokenException", f"no such token: {token}")
+        start = int(token)
         count = min(asked.get("MaxResults") or 100, self.controls.page_count)
         found = self._found(asked)
         more = start + count < len(found)
@@ -114,9 +117,16 @@ def _problem(asked: dict[str, Any]) -> str:
 
     shape = _description().operation_model("GetProducts").input_shape
     report = ParamValidator().validate(asked, shape)
-    kinds = shape.members["Filters"].member.members["Type"].enum
-    unknown = {item.get("Type") for item in asked.get("Filters", ())} - set(kinds)
-    return str(report.generate_report()) or ", ".join(map(str, unknown))
+    if report.has_errors():
+        return str(report.generate_report())
+    # What botocore knows of the service and leaves to it to check.
+    filters, kinds = asked.get("Filters", []), shape.members["Filters"].member.members["Type"].enum
+    if unknown := {item["Type"] for item in filters} - set(kinds):
+        return f"no such type of filter: {', '.join(sorted(unknown))}"
+    for name, count in (("Filters", len(filters)), ("MaxResults", asked.get("MaxResults", 1))):
+        if count > shape.members[name].metadata["max"]:
+            return f"too many: {name}"
+    return ""
 
 
 @cache
