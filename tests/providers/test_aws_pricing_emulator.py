@@ -81,7 +81,7 @@ def test_pages_lead_to_one_another(listed: AwsCloud) -> None:
         ({"ServiceCode": "EC2"}, "NotFoundException"),
         ({"region": "eu-west-1"}, "UnrecognizedClientException"),
     ],
-    ids=lambda part: str(part)[:40],
+    ids=lambda part: str(part)[:80],
 )
 def test_what_the_description_does_not_have_is_refused(
     listed: AwsCloud, changes: dict[str, Any], code: str
