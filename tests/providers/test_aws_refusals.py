@@ -293,6 +293,28 @@ def test_a_spot_instance_taken_back_says_so(aws: AwsCloud) -> None:
     assert item.problem.startswith("Server.SpotInstanceTermination")
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("Client.InternalError", "Client error on launch"),  # its volume's key may not be used
+        ("Client.VolumeLimitExceeded", "Volume limit exceeded"),
+        ("Server.InsufficientInstanceCapacity", "no capacity after all"),
+    ],
+)
+def test_an_instance_that_fails_after_it_was_accepted_is_gone_and_says_why(
+    aws: AwsCloud, code: str, message: str
+) -> None:
+    aws.controls.pending_lists = 1
+    provider = aws.provider()
+    provider_id = launch(provider, make_spec(aws))
+    assert listed(provider)[provider_id].state is CloudState.PENDING
+
+    aws.emulator.moto.fail_late(provider_id.rpartition("/")[2], code, message)
+
+    item = listed(provider)[provider_id]
+    assert (item.state, item.problem) == (CloudState.GONE, f"{code}: {message}")
+
+
 def test_an_expiry_that_is_no_number_is_unknown(aws: AwsCloud) -> None:
     provider = aws.provider()
     provider_id = launch(provider, make_spec(aws))

@@ -84,11 +84,13 @@ class Moto:
 
     def take_back(self, instance_id: str) -> None:
         """End a spot instance as EC2 does when it wants the machine back."""
+        self.fail_late(instance_id, SPOT_TERMINATION, "Instance terminated by Spot service")
+
+    def fail_late(self, instance_id: str, code: str, message: str) -> None:
+        """End an instance that was accepted, as EC2 does when its volume cannot be made."""
         instance = self.find(instance_id)
         instance.terminate()
-        instance.state_reason = StateReason(
-            f"{SPOT_TERMINATION}: Instance terminated by Spot service", SPOT_TERMINATION
-        )
+        instance.state_reason = StateReason(f"{code}: {message}", code)
 
     def stop(self, instance_id: str) -> None:
         """Stop an instance, as a person does in the console."""

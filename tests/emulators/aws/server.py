@@ -54,6 +54,8 @@ Make it misbehave: curl -X POST {url}/control/VERB -d JSON
                or "price_list": []: no on-demand price is listed
     interrupt  {{"instance_id": "i-...", "notice_s": 120}}: spot notice, then the end
     stop       {{"instance_id": "i-..."}}: as a person does in the console
+    fail_late  {{"instance_id": "i-...", "code": "Client.InternalError", "message": "..."}}: it ends
+               after it was accepted
     reset      {{}}: forget all of the above, and all instances
     curl {url}/control/calls shows what was asked."""
 
@@ -267,6 +269,8 @@ class AwsEmulator:
                     setattr(self.controls, name, value)
             case "interrupt":
                 self.interrupt(told["instance_id"], notice_s=float(told.get("notice_s", 120)))
+            case "fail_late":
+                self.moto.fail_late(**told)
             case "stop":
                 self.moto.stop(told["instance_id"])
             case "reset":
