@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
+from hybrid.core.backoff import backoff_s
 from hybrid.core.catalog import CatalogRow
 from hybrid.core.errors import AuthError, ProviderError, ThrottledError, TransientError
 from hybrid.core.ports import Clock
@@ -13,10 +15,15 @@ from providers.aws import pricelist
 from providers.aws.client import AwsClient
 
 AGAIN_S = 300.0
-"""After a failure the same is asked again no sooner."""
+"""After a failure the same is asked again no sooner; the pause doubles, to an hour."""
 
 FORBIDDEN_S = 3600.0
 """The same, when the account may not ask: a permission does not come by itself."""
+
+LOOK_S = 10.0
+"""After this long the rest is left to the next look: a tick waits for its slowest cloud."""
+
+_LATER = "it is asked in the next minutes, since AWS answers slowly"
 
 _PAGE_COUNT = 100
 _MOST_PRODUCTS = 500
@@ -40,6 +47,7 @@ class ListPrices:
         self._problems: dict[tuple[str, str], str] = {}
         self._due_at_s: dict[tuple[str, str], float] = {}
         self._rests: dict[str, tuple[float, str]] = {}
+        self._failure_counts: Counter[str] = Counter()
 
     @property
     def is_asked(self) -> bool:
@@ -50,9 +58,13 @@ class ListPrices:
         """Read the prices that are due. What goes wrong is kept for `problem`."""
         if self._every_s is None:
             return
+        end_s = self._clock.monotonic_s() + LOOK_S
         for name in sorted(types):
-            key = region, name
-            if self._clock.monotonic_s() < self._due_at_s.get(key, 0.0):
+            key, now_s = (region, name), self._clock.monotonic_s()
+            if now_s < self._due_at_s.get(key, 0.0):
+                continue
+            if now_s >= end_s:
+                self._problems.setdefault(key, _LATER)
                 continue
             problem, again_s = self._read(region, name, self._every_s)
             self._problems[key] = problem
@@ -79,12 +91,20 @@ class ListPrices:
         try:
             self._rows[region, name] = self._ask(home, region, name)
         except _PASSING as error:
-            rest_s = FORBIDDEN_S if isinstance(error, AuthError) else AGAIN_S
+            rest_s = self._rest_s(home, error)
             self._rests[home] = (self._clock.monotonic_s() + rest_s, str(error))
             return str(error), rest_s
         except (ProviderError, ValueError) as error:
             return str(error), AGAIN_S
+        self._failure_counts.pop(home, None)
         return "", every_s
+
+    def _rest_s(self, home: str, error: ProviderError) -> float:
+        """Return how long a list is left alone: each look at one that is not there takes time."""
+        if isinstance(error, AuthError):
+            return FORBIDDEN_S
+        self._failure_counts[home] += 1
+        return backoff_s(self._failure_counts[home], base_s=AGAIN_S, cap_s=FORBIDDEN_S)
 
     def _ask(self, home: str, region: str, name: str) -> CatalogRow:
         params: dict[str, Any] = {

@@ -15,7 +15,7 @@ from hybrid.core.catalog import Catalog, CatalogRow
 from hybrid.core.models import Offer
 from hybrid.core.models.withheld import Offered, Withheld
 from hybrid.core.prices import DAY_S, DEFAULT_MAX_AGE_S
-from providers.aws.listprices import AGAIN_S, FORBIDDEN_S
+from providers.aws.listprices import AGAIN_S, FORBIDDEN_S, LOOK_S
 from providers.aws.params import Params
 from tests.emulators.aws import IMAGE
 from tests.emulators.aws.pricing import product
@@ -238,6 +238,36 @@ def test_trouble_on_the_way_passes_after_five_minutes(
     clock.advance(1)
 
     assert [usd(item) for item in provider.pool_offers()] == [0.85, 1.2]
+
+
+def test_a_list_that_cannot_be_reached_is_tried_less_and_less_often(
+    aws: AwsCloud, clock: VirtualClock
+) -> None:
+    """Such as from a private network: each try holds the tick for seconds."""
+    aws.controls.fail(ASK, is_dropped=True, times=10_000)
+    provider = aws.provider()
+    for _ in range(24 * 60):
+        provider.pool_offers()
+        clock.advance(60)
+
+    assert 20 < aws.controls.count(ASK) < 30
+
+
+def test_slow_answers_are_waited_for_over_several_looks(
+    aws: AwsCloud, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("g5.2xlarge", "g5.4xlarge", "g5.8xlarge")
+    aws.pools = [BARE | {"instance_type": name, "cpus": 8} for name in names]
+    aws.controls.list_prices = {(name, "us-east-1"): "1.0" for name in names}
+    monkeypatch.setattr(aws.emulator, "watch", lambda: clock.advance(LOOK_S / 2))
+    provider = aws.provider()
+
+    first, second, third = provider.pool_offers()
+
+    assert (usd(first), usd(second)) == (1.0, 1.0)
+    assert "it is asked in the next minutes, since AWS answers slowly" in reason(third)[1]
+    assert [usd(item) for item in provider.pool_offers()] == [1.0] * 3
+    assert aws.controls.count(ASK) == 3
 
 
 def test_a_type_that_is_not_listed_costs_its_own_pool_only(
