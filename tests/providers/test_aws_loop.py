@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hybrid.core.models import CloudInstance, InstanceState, LaunchSpec, Offer
+from hybrid.core.models.withheld import Offered
 from hybrid.core.ports import Ledger
 from providers.aws import AwsProvider
 from providers.aws.userdata import SHUTDOWN_AFTER_S
@@ -53,6 +54,9 @@ class AwsInWorld:
 
     def offers(self) -> Sequence[Offer]:
         return self.provider.offers()
+
+    def pool_offers(self) -> Sequence[Offered]:
+        return self.provider.pool_offers()
 
     def launch(self, offer: Offer, spec: LaunchSpec, *, token: str, join_token: str) -> str:
         self.calls.append("launch")
@@ -136,8 +140,12 @@ class AwsWorld(World):
 
 @pytest.fixture
 def world(aws: AwsCloud, fast_path: Path) -> AwsWorld:
-    """Return a world that has sent one task more than the two hosts of four GPUs can hold."""
     aws.pools = [POOL | {"infra": f"aws/us-east-1/{zone}"} for zone in ZONES]
+    return busy(aws, fast_path)
+
+
+def busy(aws: AwsCloud, fast_path: Path) -> AwsWorld:
+    """Return a world that has sent one task more than the two hosts of four GPUs can hold."""
     # A short lease: each second of the world is a call over HTTP.
     params = make_params().model_copy(update={"lease_s": 60.0, "renew_s": 15.0})
     clock = VirtualClock(now_s=time.time())
@@ -164,6 +172,33 @@ def test_what_is_sold_out_is_left_for_the_next(world: AwsWorld) -> None:
     assert world.zones() == [ZONES[1]]
     assert [row.state for row in world.rows()] == [S.FAILED, S.RUNNING]
     assert world.ec2.cloud.controls.count("RunInstances") == 2
+
+
+def test_a_pool_that_nobody_can_price_is_told_and_the_next_is_rented(
+    aws: AwsCloud, fast_path: Path
+) -> None:
+    bare = {key: value for key, value in POOL.items() if key != "usd_per_hour"}
+    first, second = (f"aws/us-east-1/{zone}" for zone in ZONES)
+    aws.pools = [bare | {"infra": first}, POOL | {"infra": second}]
+    world = busy(aws, fast_path)
+
+    world.run(60, until=world.has_burst)
+
+    assert world.zones() == [ZONES[1]]
+    (left_out,) = world.desk.status().plan.withheld
+    assert left_out.offer_id.startswith(first)
+    assert "has no on-demand price of g5.xlarge in us-east-1" in left_out.reason.message
+
+
+def test_a_price_of_awss_list_is_what_the_caps_count(aws: AwsCloud, fast_path: Path) -> None:
+    aws.pools = [{key: value for key, value in POOL.items() if key != "usd_per_hour"}]
+    aws.controls.list_prices = {("g5.xlarge", "us-east-1"): "0.8500000000"}
+    world = busy(aws, fast_path)
+
+    world.run(60, until=world.has_burst)
+
+    assert [row.offer.usd_per_hour for row in world.rows()] == [0.85]
+    assert aws.controls.count("GetProducts") == 1
 
 
 def test_a_lost_answer_rents_one_machine(world: AwsWorld) -> None:
