@@ -80,6 +80,11 @@ class ListPrices:
             return "providers.aws.price_refresh is off, so AWS is not asked"
         return self._problems.get((region, name), "")
 
+    def is_silent(self, region: str) -> bool:
+        """Return whether the list did not answer last time: forbidden, or not reached."""
+        until_s, _ = self._rests.get(pricelist.home(region), (0.0, ""))
+        return self._clock.monotonic_s() < until_s
+
     def _read(self, region: str, name: str, every_s: float) -> tuple[str, float]:
         """Ask for one price; return what went wrong, and when to ask again."""
         home = pricelist.home(region)

@@ -36,7 +36,7 @@ class OnDemand:
         return of_pool(
             live or shipped,
             cause=f"AWS does not say one: {problem}" if problem else "",
-            remedy="or allow pricing:GetProducts",
+            remedy="or allow pricing:GetProducts" if self._listed.is_silent(pool.region) else "",
         )
 
     def offline_price(self, pool: Pool) -> Price:

@@ -185,7 +185,7 @@ def test_a_pool_that_nobody_can_price_is_told_and_the_next_is_rented(
     world.run(60, until=world.has_burst)
 
     assert world.zones() == [ZONES[1]]
-    (left_out,) = world.desk.status().plan.withheld
+    (left_out,) = world.desk.plan().withheld
     assert left_out.offer_id.startswith(first)
     assert "has no on-demand price of g5.xlarge in us-east-1" in left_out.reason.message
 
