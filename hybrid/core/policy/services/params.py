@@ -39,7 +39,7 @@ class ServiceParams(Model):
         rent_hold_s: A rented replica is returned only when it was not needed for this long.
         rents_per_plan: At most so many new rented replicas in one plan.
         assumed_boot_s: From order to a rented replica that serves, while it is not learned.
-        pattern_days: Days of history before the rate at the same hour of other days counts.
+        pattern_days: A rise at this time of day is expected when it came on each of so many days.
     """
 
     fresh_s: float = Field(default=60.0, gt=0)

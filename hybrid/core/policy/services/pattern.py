@@ -19,21 +19,20 @@ def usual_growth(
             just ended. `None` where it is not known. The future cannot be in it.
         slot_s: Length of a slot.
         ahead_s: How much later.
-        days: So many earlier days must be known.
+        days: So many earlier days must agree.
 
     Returns:
-        The ratio of sums over the earlier days; `None` when fewer than `days` of them are
-        known, or nothing came on them at this time.
+        The lowest ratio of the last `days` of them: a rise that did not come each day is no
+        pattern. `None` when fewer are known; a day without traffic now tells nothing.
     """
     per_day = round(DAY_S / slot_s)
     ahead = max(1, round(ahead_s / slot_s))
-    now, later = [], []
-    for end in range(len(history) - per_day, 0, -per_day):
-        first = known(history[end - 1])
-        second = known(history[end - 1 + ahead]) if ahead < per_day else None
-        if first is not None and second is not None:
-            now.append(first)
-            later.append(second)
-    if len(now) < days or sum(now) <= 0:
-        return None
-    return sum(later) / sum(now)
+    ratios: list[float] = []
+    for place in range(len(history) - per_day, -1, -per_day):  # the slot that has just begun
+        now = known(history[place])
+        later = known(history[place + ahead]) if ahead < per_day else None
+        if now is not None and later is not None and now > 0:
+            ratios.append(later / now)
+        if len(ratios) == days:
+            return min(ratios)
+    return None

@@ -18,19 +18,20 @@ def growth(history: list[float | None], days: int = 1) -> float | None:
 
 
 def test_the_rise_of_earlier_days_is_expected_again() -> None:
-    # two days and twelve hours: the slot that just ended is the last before noon
-    assert growth([*DAY, *DAY, *DAY[:12]], days=2) == 3.0
+    # it is eleven o'clock on the third day, and an hour later it is noon
+    assert growth([*DAY, *DAY, *DAY[:11]], days=2) == 3.0
+    assert growth([*DAY, *DAY, *DAY[:12]], days=2) == 1.0
 
 
 def test_no_history_says_nothing() -> None:
     assert growth([]) is None
     assert growth(list(DAY[:12])) is None
-    assert growth([*DAY, *DAY[:12]], days=2) is None
+    assert growth([*DAY, *DAY[:11]], days=2) is None
 
 
 @pytest.mark.parametrize("unknown", [None, math.nan, -1.0])
 def test_a_slot_that_is_not_known_is_no_day_of_history(unknown: float | None) -> None:
-    history: list[float | None] = [*DAY, *DAY[:12]]
+    history: list[float | None] = [*DAY, *DAY[:11]]
     history[11] = unknown
 
     assert growth(history) is None
