@@ -20,7 +20,7 @@ from hybrid.core.models import Demand, InstanceState, Node
 from hybrid.core.models.work import JobView, Slot
 from hybrid.core.policy.jobs.board import Board
 from hybrid.core.policy.jobs.draft import Draft
-from hybrid.core.policy.jobs.terms import Terms, reserve_s
+from hybrid.core.policy.jobs.terms import Terms, late_budget, reserve_s
 from hybrid.core.policy.market import rented_labels
 from hybrid.core.policy.plan import (
     Action,
@@ -29,9 +29,11 @@ from hybrid.core.policy.plan import (
     Move,
     Snapshot,
     Start,
+    Starts,
     Suspend,
     Terminate,
 )
+from hybrid.core.rate import Rate
 from hybrid.sim.fleet import (
     Bill,
     Launches,
@@ -45,6 +47,13 @@ from hybrid.sim.params import SimParams
 from hybrid.sim.policies import Policy
 from hybrid.sim.simjob import SimJob, simulated
 from hybrid.sim.traces.trace import Trace
+
+_WAITS_HALF_LIFE_S = 3 * 86_400.0
+"""How long a start counts for the share of starts in time: long enough for a week's bursts."""
+
+
+# With nothing running, booting or to come, only the policy can go on; it had time enough then.
+_STANDSTILL_S = 7 * 86_400.0
 
 
 class _Kind(IntEnum):
@@ -101,8 +110,12 @@ class Engine:
         self.launches = Launches(self.params, random.Random(self.params.seed))
         self._heap: list[tuple[float, int, _Kind, object]] = []
         self._order = itertools.count()
+        self._started = Rate(half_life_s=_WAITS_HALF_LIFE_S)
+        self._started_late = Rate(half_life_s=_WAITS_HALF_LIFE_S)
+        self._released = Rate(half_life_s=1_800.0)
         self._sample_at_s = 0.0
         self._is_ticking = False
+        self._still_from_s = 0.0
         self._hot_until_s: dict[str, float] = {}
         self._nodes: dict[str, Node] = {}
         self._stale: set[str] = set()
@@ -140,9 +153,24 @@ class Engine:
             elif is_changed:
                 self._dispatch()
             if not self._is_ticking and (self.queue or self.rented):
+                self._note_standstill()
                 self._is_ticking = True
                 tick_s = self.params.tick_s
                 self._push((math.floor(self.now_s / tick_s) + 1) * tick_s, _Kind.TICK, None)
+
+    def _note_standstill(self) -> None:
+        """Stop a run in which nothing will ever happen, instead of ticking for ever.
+
+        Raises:
+            ValueError: Nothing runs, boots or is to come, and the policy has let the rest wait.
+        """
+        if self._heap:
+            self._still_from_s = self.now_s
+        elif self.now_s - self._still_from_s > _STANDSTILL_S:
+            raise ValueError(
+                f"{self.policy.name} leaves {len(self.queue)} jobs waiting and {len(self.rented)} "
+                f"nodes rented for ever: nothing happened for {_STANDSTILL_S / 86_400:.0f} days"
+            )
 
     def _pass_time(self, to_s: float) -> None:
         while self._sample_at_s <= to_s:
@@ -199,6 +227,9 @@ class Engine:
         load_s = view.checkpoint.load_s if view.is_started and view.checkpoint else 0.0
         if job.first_at_s is None:
             job.first_at_s = self.now_s + delay_s
+            self._started.add(self.now_s, 1.0)
+            wait_s = job.first_at_s - view.submitted_at_s
+            self._started_late.add(self.now_s, float(wait_s > self.policy.jobs.wait_target_s))
         useful_s = self.now_s + delay_s + load_s
         job.version += 1
         job.taken_at_s = self.now_s
@@ -278,6 +309,8 @@ class Engine:
         job = self.jobs[job_id]
         if job.version != version:
             return False
+        if job_id in self.at_home:
+            self._released.add(self.now_s, job.view.gpus)
         self._release(job)
         job.ended_at_s = self.now_s
         self.done_count += 1
@@ -348,7 +381,8 @@ class Engine:
             return
         if self.board.home.free_gpus <= 0 and self.board.cloud.free_gpus <= 0:
             return
-        terms = Terms(self.now_s, self.policy.jobs, self.reserve_s)
+        budget = late_budget(self._starts(), self.policy.jobs)
+        terms = Terms(self.now_s, self.policy.jobs, self.reserve_s, budget)
         draft = Draft(terms, self.board, dict(self.queue), self.at_home, self.in_cloud)
         self.policy.dispatch(draft)
         for action in draft.actions:
@@ -391,7 +425,14 @@ class Engine:
                 "instances": tuple(node.instance for node in self.rented.values()),
                 "offers": self.offers,
                 "boot_s_by_offer": self.boots.p95_s(),
+                "starts": self._starts(),
+                "home_release_gpus_per_s": self._released.per_s(self.now_s),
             }
+        )
+
+    def _starts(self) -> Starts:
+        return Starts.model_construct(
+            count=self._started.total(self.now_s), late_count=self._started_late.total(self.now_s)
         )
 
     def _do(self, action: Action) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hybrid.core.labels import admits_any
 from hybrid.core.models import (
@@ -155,6 +155,10 @@ class Market:
         self._why_not.clear()
         self.taken[offer.offer_id] = self.taken.get(offer.offer_id, 0) + count
         self.wallet.take(offer, count)
+
+    def copy(self) -> Market:
+        """Return a market on which launches can be tried."""
+        return replace(self, wallet=replace(self.wallet), taken=dict(self.taken), _why_not={})
 
     def _admitted(self, selectors: tuple[Selector, ...]) -> frozenset[str]:
         """Return the offers whose nodes the selectors admit."""

@@ -53,6 +53,18 @@ class Host(Model):
     is_coming: bool = False
 
 
+class Starts(Model):
+    """How first starts of jobs went of late; what is long ago counts little.
+
+    Attributes:
+        count: First starts.
+        late_count: Those after a longer wait than the policy's `wait_target_s`.
+    """
+
+    count: float = Field(ge=0)
+    late_count: float = Field(ge=0)
+
+
 class Snapshot(Model):
     """Everything one decision depends on. Equal snapshots give equal plans.
 
@@ -62,6 +74,9 @@ class Snapshot(Model):
         instances: Rented instances not proved gone.
         offers: What can be rented; the policy drops those in `failures` until their time.
         boot_s_by_offer: Learned 95th percentile of launch to node, seconds.
+        starts: How long jobs waited of late; `None` when not known.
+        home_release_gpus_per_s: How many GPUs jobs at home freed by ending, per second, of late;
+            `None` when it is not known, and then nobody waits for it.
         breach_since_s: When the queue limit was first found broken, or `None`.
         blind: Sources that could not be read.
         unread: Providers whose offers were never read, so `offers` may lack theirs.
@@ -80,6 +95,8 @@ class Snapshot(Model):
     boot_s_by_offer: Mapping[str, float] = Field(default_factory=dict)
     caps: Caps = Field(default_factory=Caps)
     commitment: Commitment = Field(default_factory=Commitment)
+    starts: Starts | None = None
+    home_release_gpus_per_s: float | None = None
     breach_since_s: float | None = None
     blind: tuple[Source, ...] = ()
     unread: tuple[Source, ...] = ()

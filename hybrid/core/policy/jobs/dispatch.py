@@ -52,7 +52,7 @@ def _dispatch_home(draft: Draft) -> None:
 
 def _dispatch_cloud(draft: Draft) -> None:
     cloud = draft.board.cloud
-    waiting = [job for job in draft.queue.values() if draft.terms.may_rent(job)]
+    waiting = [job for job in draft.queue.values() if draft.may_rent(job)]
     guard = Guard.of(waiting, draft)
     for job in sorted(waiting, key=lambda job: (draft.terms.deadline_s(job), job.job_id)):
         if job.checkpoint is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from hybrid.core.models import Reason
@@ -53,6 +54,47 @@ class Draft:
         at_home = {job.job_id: job for job, node_id in placed if node_id in home}
         in_cloud = {job.job_id: job for job, node_id in placed if node_id in cloud}
         return cls(terms, board, queue, at_home, in_cloud)
+
+    def may_rent(self, job: JobView) -> bool:
+        """Return whether money may be spent on a waiting job now."""
+        return self.terms.may_rent(job) and job.job_id not in self.patient
+
+    @cached_property
+    def patient(self) -> frozenset[str]:
+        """Jobs that could be rented for, and are let wait since enough others start in time."""
+        terms = self.terms
+        if not terms.late_budget or terms.late_budget < 1:
+            return frozenset()
+        able = [
+            job
+            for job in self.queue.values()
+            if not job.is_started and terms.may_rent(job) and not terms.is_last_moment(job)
+        ]
+        # Those that are late already cost nothing more by waiting on.
+        late_s = terms.now_s - terms.params.wait_target_s
+        able.sort(
+            key=lambda job: (
+                job.submitted_at_s > late_s,
+                # It would be paid for to its end.
+                job.checkpoint is not None,
+                -job.gpus,
+                job.submitted_at_s,
+                job.job_id,
+            )
+        )
+        return frozenset(job.job_id for job in able[: int(terms.late_budget)])
+
+    def kept_for_exchange(self, job: JobView) -> int:
+        """Return how many interruptions a job keeps to change places with one that cannot move."""
+        return 2 if job.gpus in self._pinned_sizes else 0
+
+    @cached_property
+    def _pinned_sizes(self) -> frozenset[float]:
+        least = self.terms.params.exchange_gpus
+        running = [*self.queue.values(), *self.at_home.values(), *self.in_cloud.values()]
+        return frozenset(
+            job.gpus for job in running if job.checkpoint is None and job.gpus >= least
+        )
 
     def key(self, job: JobView) -> QueueKey:
         """Return the order in which waiting jobs get a place at home."""

@@ -16,7 +16,7 @@ def exchange(draft: Draft) -> None:
     if draft.board.cloud.free_gpus <= 0:
         return
     for job in sorted(draft.queue.values(), key=draft.key):
-        if job.checkpoint is not None or not draft.terms.may_rent(job):
+        if job.checkpoint is not None or not draft.may_rent(job):
             continue
         slots = draft.board.cloud.fit(job)
         if slots is None:

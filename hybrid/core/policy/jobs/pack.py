@@ -78,7 +78,7 @@ def _movable(draft: Draft) -> dict[str, list[JobView]]:
             and job.is_single
             and terms.stretch_s(job) > terms.params.move_after_s
             and terms.slack_s(job) >= job.trip_s
-            and terms.may_interrupt(job)
+            and terms.may_interrupt(job, keep=draft.kept_for_exchange(job))
         ]
         draft.movable.sort(key=lambda job: (-job.gpus, job.job_id))
     found: dict[str, list[JobView]] = {}

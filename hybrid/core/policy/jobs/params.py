@@ -27,6 +27,9 @@ class JobParams(Model):
             its GPUs, may be rented for: a person waits alike for any job, but a wide one costs
             more to start early. Any job may be rented for at its last responsible moment: when
             a node rented now is ready just in time.
+        wait_target_s, wait_target_share: This share of jobs, counted over some days, starts
+            within the target. As long as more do, jobs are let wait to their last moment, the
+            widest first; when fewer do, each is rented for at once.
         guard_s: Safety margin in front of the last responsible moment.
         hold_s: A job is suspended only if it can stay away for so long, and still be late for
             nothing after a boot and two interruptions.
@@ -37,9 +40,13 @@ class JobParams(Model):
             useful time.
         interruptions: How often a job may be stopped for whatever reason (suspended, moved,
             exchanged, brought home), plus once per `interruption_earn_s` of useful time.
+        exchange_gpus: Jobs of so many GPUs and more keep two of their interruptions for changing
+            places with a job that cannot move, while there are such jobs of their size.
         move_after_s: A job is moved within the site only after a useful stretch of this long.
         home_ratio: A rented job comes home after this many times its save and load time.
         home_pack_ratio: And makes others move for it after this many times.
+        home_wait_ratio: A job is not rented for before its last moment while home will probably
+            have room within this share of the time that a node needs to come.
         idle_after_s: A rented node without work for this long is returned.
         node_size_margin: A node larger than a job needs is rented only if its price per GPU is
             lower by more than this share than that of one of the right size.
@@ -49,6 +56,8 @@ class JobParams(Model):
     suspend_after_s: float = Field(default=0.0, ge=0)
     rent_after_s: float = Field(default=60.0, ge=0)
     rent_after_gpu_s: float = Field(default=0.0, ge=0)
+    wait_target_s: float = Field(default=360.0, ge=0)
+    wait_target_share: float = Field(default=0.955, ge=0, le=1)
     guard_s: float = Field(default=60.0, ge=0)
     hold_s: float = Field(default=900.0, ge=0)
     min_run_s: float = Field(default=3_600.0, ge=0)
@@ -58,9 +67,11 @@ class JobParams(Model):
     suspension_earn_s: float = Field(default=86_400.0, gt=0)
     interruptions: int = Field(default=2, ge=0)
     interruption_earn_s: float = Field(default=43_200.0, gt=0)
+    exchange_gpus: float = Field(default=2.0, ge=0)
     move_after_s: float = Field(default=300.0, ge=0)
     home_ratio: float = Field(default=1.0, ge=0)
     home_pack_ratio: float = Field(default=4.0, ge=0)
+    home_wait_ratio: float = Field(default=0.5, ge=0)
     idle_after_s: float = Field(default=60.0, ge=0)
     node_size_margin: float = Field(default=0.1, ge=0, lt=1)
 
@@ -71,6 +82,6 @@ PROFILES: dict[ProfileName, JobParams] = {
     # Spends the slack of running jobs at once, money after a minute.
     "balanced": JobParams(),
     # Rents at once and keeps nodes warm for longer.
-    "fast": JobParams(rent_after_s=0.0, idle_after_s=120.0),
+    "fast": JobParams(rent_after_s=0.0, wait_target_s=300.0, idle_after_s=120.0),
 }
 """What a team chooses between; each sets every threshold."""

@@ -12,7 +12,7 @@ from hybrid.core.policy.jobs.pack import pack_for
 from hybrid.core.policy.jobs.release import release
 from hybrid.core.policy.jobs.rent import JOB_WAITS, rent, unneeded_boots, urgent
 from hybrid.core.policy.jobs.suspend import Reservoir
-from hybrid.core.policy.jobs.terms import Terms, reserve_s
+from hybrid.core.policy.jobs.terms import Terms, late_budget, reserve_s
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Action, Drain, Snapshot, Terminate
 
@@ -60,7 +60,7 @@ def plan_jobs(
     make_room(draft)
     if may_go_out:
         exchange(draft)
-    waiting = urgent(draft)
+    waiting = urgent(draft, snapshot.home_release_gpus_per_s)
     launches = rent(waiting, snapshot, draft, params) if may_go_out else []
     bring_home(draft)
     if draft.stopped:
@@ -104,4 +104,5 @@ def board_of(snapshot: Snapshot) -> Board:
 
 def terms_of(snapshot: Snapshot, params: PolicyParams) -> Terms:
     """Return the clock of a plan."""
-    return Terms(snapshot.now_s, params.jobs, reserve_s(snapshot, params.jobs))
+    budget = late_budget(snapshot.starts, params.jobs)
+    return Terms(snapshot.now_s, params.jobs, reserve_s(snapshot, params.jobs), budget)

@@ -19,10 +19,27 @@ JOB_WAITS = "job_waits"
 """Code of the reason of each launch for our own queue; such nodes are returned by its rules."""
 
 
-def urgent(draft: Draft) -> list[JobView]:
-    """Return the waiting jobs that money may be spent on, the widest first."""
-    waiting = [job for job in draft.queue.values() if draft.terms.may_rent(job)]
-    return sorted(waiting, key=lambda job: (-job.gpus, draft.terms.deadline_s(job), job.job_id))
+def urgent(draft: Draft, release_gpus_per_s: float | None) -> list[JobView]:
+    """Return the waiting jobs that money may be spent on, the widest first.
+
+    Args:
+        draft: The plan so far.
+        release_gpus_per_s: How fast GPUs at home become free; `None` when not known. A job that
+            will probably get its place sooner than a node could boot is not rented for.
+    """
+    terms = draft.terms
+    waiting = []
+    ahead = -draft.board.home.free_gpus
+    for job in sorted(draft.queue.values(), key=draft.key):
+        ahead += job.gpus
+        if not draft.may_rent(job):
+            continue
+        if release_gpus_per_s and not terms.is_last_moment(job):
+            home_s = ahead / release_gpus_per_s
+            if home_s < terms.params.home_wait_ratio * terms.reserve_s:
+                continue
+        waiting.append(job)
+    return sorted(waiting, key=lambda job: (-job.gpus, terms.deadline_s(job), job.job_id))
 
 
 def rent(
@@ -138,27 +155,29 @@ class _Buyer:
     def buy(self, job: JobView, pieces: list[Demand]) -> None:
         """Launch for the pieces of a job that found no room: for all of them, or for none."""
         left = [piece for piece in pieces if not self.capacity.take(piece)]
+        trial = self.market.copy()
         chosen: list[Offer] = []
         for piece in left:
-            offer = self._best(piece, chosen)
+            offer = self._best(piece, trial)
             if offer is None or len(self.launches) + len(chosen) >= self.params.launches_per_tick:
                 return
+            trial.take(offer, 1)
             chosen.append(offer)
+        self.market = trial
         self._gangs += len(chosen) > 1
         for piece, offer in zip(left, chosen, strict=True):
-            self.market.take(offer, 1)
             self.capacity.add(offer, offer.gpu_count - piece.shape.get("GPU", 0.0))
             gang = self._gangs if len(chosen) > 1 else 0
             self.launches.append(Launch(offer=offer, reason=self._reason(job, offer), gang=gang))
 
-    def _best(self, piece: Demand, chosen: list[Offer]) -> Offer | None:
+    def _best(self, piece: Demand, market: Market) -> Offer | None:
         """Return the offer to rent for a piece: the right size, unless a larger is far cheaper."""
         options = [
             offer
-            for offer in self.market.offers
+            for offer in market.offers
             if fits(piece.shape, offer.shape)
-            and admits_any(piece.selectors, self.market.labels[offer.offer_id])
-            and self.market.room_for(offer, chosen.count(offer) + 1) > chosen.count(offer)
+            and admits_any(piece.selectors, market.labels[offer.offer_id])
+            and market.room_for(offer, 1)
         ]
         if not options:
             return None

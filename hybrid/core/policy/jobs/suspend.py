@@ -104,7 +104,10 @@ def _find(draft: Draft, hold_s: float, run_s: float) -> dict[str, list[Victim]]:
     for job in draft.at_home.values():
         if job.checkpoint is None or not job.is_single or terms.stretch_s(job) < run_s:
             continue
-        if not (terms.may_suspend(job) and terms.may_interrupt(job, keep=1)):
+        if not (
+            terms.may_suspend(job)
+            and terms.may_interrupt(job, keep=1 + draft.kept_for_exchange(job))
+        ):
             continue
         spare_s = terms.spare_s(job)
         if spare_s >= hold_s:

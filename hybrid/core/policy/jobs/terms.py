@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hybrid.core.models.work import JobView
-from hybrid.core.policy.jobs.params import JobParams
-from hybrid.core.policy.plan import Snapshot
+from hybrid.core.policy.jobs.params import NEVER_EARLY, JobParams
+from hybrid.core.policy.plan import Snapshot, Starts
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,14 @@ class Terms:
     Attributes:
         reserve_s: From the wish for a node to the node, plus the guard: what a job must have
             left so that a node rented for it comes in time.
+        late_budget: How many more jobs may start later than the target for waits; negative when
+            too many did, `None` when that is not known.
     """
 
     now_s: float
     params: JobParams
     reserve_s: float
+    late_budget: float | None = None
 
     def progress_s(self, job: JobView) -> float:
         """Return the useful time of a job so far."""
@@ -59,8 +62,15 @@ class Terms:
         return self.deadline_s(job) - self.reserve_s - job.trip_s
 
     def may_rent(self, job: JobView) -> bool:
-        """Return whether money may be spent on a waiting job now."""
-        return self._is_due(job, self._rent_after_s(job))
+        """Return whether money may be spent on a waiting job now, as far as it is concerned."""
+        after_s = self._rent_after_s(job)
+        if self.late_budget is not None and self.late_budget < 0:
+            after_s = 0.0 if after_s < NEVER_EARLY else after_s
+        return self._is_due(job, after_s)
+
+    def is_last_moment(self, job: JobView) -> bool:
+        """Return whether a waiting job would be late if nothing were rented for it now."""
+        return self.now_s >= self.last_moment_s(job)
 
     def may_make_room(self, job: JobView) -> bool:
         """Return whether others may be stopped for a waiting job now."""
@@ -97,7 +107,7 @@ class Terms:
 
     def _is_due(self, job: JobView, after_s: float) -> bool:
         is_waiting_long = not job.is_started and self.now_s - job.submitted_at_s >= after_s
-        return is_waiting_long or self.now_s >= self.last_moment_s(job)
+        return is_waiting_long or self.is_last_moment(job)
 
 
 def reserve_s(snapshot: Snapshot, params: JobParams) -> float:
@@ -105,3 +115,10 @@ def reserve_s(snapshot: Snapshot, params: JobParams) -> float:
     # Which offer it will be is not known yet; the slowest keeps every promise.
     boots = [snapshot.boot_s_by_offer.get(o.offer_id, o.boot_s) for o in snapshot.offers]
     return max(boots, default=0.0) + params.guard_s
+
+
+def late_budget(starts: Starts | None, params: JobParams) -> float | None:
+    """Return how many more jobs may wait longer than the target, if that is known."""
+    if starts is None:
+        return None
+    return (1 - params.wait_target_share) * starts.count - starts.late_count
