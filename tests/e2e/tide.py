@@ -66,7 +66,7 @@ class Tide:
     cluster: CloudDeployment
     rng: random.Random
     high_s: tuple[float, float] = (4.0, 12.0)
-    low_s: tuple[float, float] = (0.5, 5.0)
+    low_s: tuple[float, float] = (1.0, 9.0)
     wave_count: int = 0
     task_count: int = 0
     _end: threading.Event = field(default_factory=threading.Event)
