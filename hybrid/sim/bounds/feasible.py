@@ -77,7 +77,7 @@ def cheapest_plan(
     rank = work.duration_s * np.where(share > 0.5, 1.0, _DOUBTFUL)
     waits = np.linspace(0.0, max_wait_s, start_count if max_wait_s > 0 else 1)
     for number in range(round_count):
-        say(f"plan {number + 1} of {round_count}")
+        say(f"UB, plan {number + 1} of {round_count}")
         order = np.argsort(-rank, kind="stable")
         start_s = _placed(work, gpus, order, waits, slot_s)
         is_rented = np.isnan(start_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hybrid.core.models import Model
+from hybrid.core.quantity import duration_text
 from hybrid.core.views import API_VERSION
 from hybrid.sim.bounds import feasible, migratable, rigid
 from hybrid.sim.bounds.work import Work
@@ -90,10 +91,10 @@ def bounds(
         )
 
     def climbing(number: int, _best: float) -> None:
-        if number % 20 == 0:
+        if number % 100 == 0:
             say(f"LB-N, round {number}")
 
-    wait = f"{max_wait_s:g} s"
+    wait = duration_text(max_wait_s)
     say("LB-M")
     strict = migratable.least_rented_gpu_s(work, gpus, max_wait_s=max_wait_s)
     loose = migratable.least_rented_gpu_s(work, gpus, max_wait_s=max_wait_s, late_share=late_share)

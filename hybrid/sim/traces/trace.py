@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 DAY_S = 86_400.0
 SHOWN_ROW_COUNT = 5
-"""How many rows a `Skipped` names; the rest is in its count."""
+"""How many lines a `Skipped` names; the rest is in its count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,14 @@ class Skipped:
     Attributes:
         reason: In words, such as `duration is not above 0`.
         count: How many rows.
-        first_rows: The first of them, counted from 1 with the header as row 1.
+        first_rows: Lines of the first of them; the header is line 1.
+        is_kept: Whether they are jobs all the same, changed as the reason says.
     """
 
     reason: str
     count: int
     first_rows: tuple[int, ...] = ()
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Trace:
     Attributes:
         name: What people call it.
         jobs: Sorted by `(submit_s, job_id)`; no id twice.
-        skipped: What was not taken over as it stood, by reason.
+        skipped: What of its source was not taken over as it stood, by reason.
     """
 
     name: str
@@ -98,7 +100,7 @@ class Trace:
         Raises:
             ValueError: The jobs are not sorted, or an id is there twice.
         """
-        keys = [(job.submit_s, job.job_id) for job in self.jobs]
+        keys = ((job.submit_s, job.job_id) for job in self.jobs)
         if any(first > second for first, second in itertools.pairwise(keys)):
             raise ValueError(f"trace {self.name}: jobs are not sorted; use Trace.of")
         if len({job.job_id for job in self.jobs}) < len(self.jobs):
