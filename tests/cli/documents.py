@@ -36,6 +36,8 @@ from hybrid.core.views import (
     PlanView,
     StatusView,
 )
+from hybrid.sim.bounds.report import BoundsView
+from hybrid.sim.traces.summary import TraceView
 from tests.cli.reference import configuration, python
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -55,6 +57,8 @@ COMMANDS: Sequence[tuple[str, str, type[BaseModel]]] = (
     ("hybrid offers --json", "(command line only)", OffersView),
     ("hybrid gc --json", "POST /api/v1/gc", GcView),
     ("hybrid drain, pause, resume --json", "POST /api/v1/drain, pause, resume", Accepted),
+    ("hybrid trace import, hybrid trace show --json", "(command line only)", TraceView),
+    ("hybrid sim bound --json", "(command line only)", BoundsView),
     ("(API only)", "GET /api/v1/instances?limit=", InstancesView),
     ("(API only)", "GET /healthz, no token", HealthView),
 )

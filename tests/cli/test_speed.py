@@ -20,6 +20,9 @@ HEAVY = (
     "uvicorn",
     "pydantic",
     "yaml",
+    "numpy",
+    "scipy",
+    "matplotlib",
 )
 CODE = """
 import sys

@@ -1,0 +1,19 @@
+"""`hybrid trace`: traces from other formats, and what is in them. One module for each command."""
+
+from __future__ import annotations
+
+import typer
+
+from hybrid.cli.trace import importing, showing
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(
+        help="Import traces of work, and see what is in them.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    for module in (importing, showing):
+        module.register(group)
+    app.add_typer(group, name="trace")
