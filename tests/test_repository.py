@@ -183,5 +183,6 @@ def test_a_wheel_holds_everything_the_program_reads(tmp_path: Path) -> None:
     code = {str(path.relative_to(ROOT)) for path in MODULES if path in set(tracked())}
     configs = {f"hybrid/configs/{path.name}" for path in (ROOT / "configs").glob("*.yaml")}
     prices = {f"hybrid/catalog/{path.name}" for path in (ROOT / "hybrid" / "catalog").iterdir()}
-    assert code | configs | prices | {"hybrid/py.typed"} <= names
+    read = {"hybrid/py.typed", "hybrid/sim/traces/sample.csv.gz"}
+    assert code | configs | prices | read <= names
     assert not any(name.startswith("tests/") for name in names)
