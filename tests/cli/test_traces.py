@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,21 @@ def test_looking_into_a_trace_loads_no_server_no_cloud_and_no_numbers(
     heavy = set(loaded(["trace", "show", "--json"], environment).split("|")[0].split(","))
 
     assert heavy <= {"pydantic", "yaml"}
+
+
+@pytest.mark.parametrize("missing", ["numpy", "scipy"])
+def test_bound_without_its_extra_says_what_to_install(
+    environment: dict[str, str], missing: str
+) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from hybrid.cli.main import main; main(['sim', 'bound', '--gpus', '8'])"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+
+    assert ended.returncode == ExitCode.USAGE
+    assert f"{missing} is not installed here; run `pip install 'hybrid-burst[sim]'`" in ended.stderr
+    assert "Traceback" not in ended.stderr
