@@ -31,7 +31,7 @@ class Draft:
         queue: Waiting jobs by id.
         at_home, in_cloud: Running jobs by id.
         movable: Jobs at home that could move when the plan began, once somebody asked.
-        failed_packs: What found no room in one piece, with how far the plan was then.
+        failed_packs: Kinds of work for which no room in one piece could be made.
         stopped: Jobs this plan stops or moves; nothing more happens to them in it.
     """
 
@@ -43,7 +43,7 @@ class Draft:
     actions: list[Start | Suspend | Move] = field(default_factory=list)
     stopped: set[str] = field(default_factory=set)
     movable: list[JobView] | None = None
-    failed_packs: set[tuple[object, int]] = field(default_factory=set)
+    failed_packs: set[object] = field(default_factory=set)
 
     @classmethod
     def of(cls, jobs: tuple[JobView, ...], board: Board, terms: Terms) -> Draft:
@@ -54,6 +54,11 @@ class Draft:
         at_home = {job.job_id: job for job, node_id in placed if node_id in home}
         in_cloud = {job.job_id: job for job, node_id in placed if node_id in cloud}
         return cls(terms, board, queue, at_home, in_cloud)
+
+    @property
+    def stops_left(self) -> int:
+        """How many more jobs this plan may stop."""
+        return self.terms.params.stops_per_tick - len(self.stopped)
 
     def may_rent(self, job: JobView) -> bool:
         """Return whether money may be spent on a waiting job now."""

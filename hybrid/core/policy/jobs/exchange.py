@@ -21,7 +21,7 @@ def exchange(draft: Draft) -> None:
         slots = draft.board.cloud.fit(job)
         if slots is None:
             continue
-        mover = _mover(job, draft)
+        mover = _mover(job, draft) if draft.stops_left > 0 else None
         if mover is None:
             words = "a rented node is free, and no job at home can go there in its place"
             facts = {"gpus": job.gpus}

@@ -18,6 +18,8 @@ def bring_home(draft: Draft) -> None:
         draft.in_cloud.values(), key=lambda job: (-job.gpus, job.useful_from_s or 0.0, job.job_id)
     )
     for job in order:
+        if draft.stops_left <= 0:
+            return
         if not wants_home(job, draft):
             continue
         slots = draft.board.home.fit(job)

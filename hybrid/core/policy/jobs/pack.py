@@ -28,11 +28,10 @@ def pack_for(draft: Draft, job: JobView) -> bool:
     home = draft.board.home
     if job.gpus < 2 or home.free_gpus < job.gpus:
         return False
-    # What failed fails again until something is stopped or started.
-    attempt = (job.kind, len(draft.actions))
-    if attempt in draft.failed_packs:
+    # What failed once is not tried again for each equal job: the plan only fills up.
+    if job.kind in draft.failed_packs or draft.stops_left <= 0:
         return False
-    draft.failed_packs.add(attempt)
+    draft.failed_packs.add(job.kind)
     sizes = [piece.shape.get("GPU", 0.0) for piece in job.pieces]
     movable = _movable(draft)
     if not movable:
@@ -54,8 +53,9 @@ def pack_for(draft: Draft, job: JobView) -> bool:
             trial.give(mover, mover.slots)
             trial.take(mover, (Slot(to, mover.gpus),))
             planned.append((mover, to))
-    if trial.fit(job) is None:
+    if trial.fit(job) is None or len(planned) > draft.stops_left:
         return False
+    draft.failed_packs.discard(job.kind)
     for mover, to in planned:
         reason = Reason(
             code="pack",

@@ -38,6 +38,7 @@ class JobParams(Model):
             which would stay in the cloud to its end.
         suspensions: How often a job may be suspended, plus once per `suspension_earn_s` of
             useful time.
+        stops_per_tick: At most so many jobs are stopped in one plan: they all save at once.
         interruptions: How often a job may be stopped for whatever reason (suspended, moved,
             exchanged, brought home), plus once per `interruption_earn_s` of useful time.
         exchange_gpus: Jobs of so many GPUs and more keep two of their interruptions for changing
@@ -54,10 +55,10 @@ class JobParams(Model):
 
     late_share: float = Field(default=0.02, ge=0, le=10)
     suspend_after_s: float = Field(default=0.0, ge=0)
-    rent_after_s: float = Field(default=60.0, ge=0)
+    rent_after_s: float = Field(default=30.0, ge=0)
     rent_after_gpu_s: float = Field(default=0.0, ge=0)
     wait_target_s: float = Field(default=360.0, ge=0)
-    wait_target_share: float = Field(default=0.955, ge=0, le=1)
+    wait_target_share: float = Field(default=0.95, ge=0, le=1)
     guard_s: float = Field(default=60.0, ge=0)
     hold_s: float = Field(default=900.0, ge=0)
     min_run_s: float = Field(default=3_600.0, ge=0)
@@ -65,6 +66,7 @@ class JobParams(Model):
     pinned_run_s: float = Field(default=900.0, ge=0)
     suspensions: int = Field(default=1, ge=0)
     suspension_earn_s: float = Field(default=86_400.0, gt=0)
+    stops_per_tick: int = Field(default=64, ge=0)
     interruptions: int = Field(default=2, ge=0)
     interruption_earn_s: float = Field(default=43_200.0, gt=0)
     exchange_gpus: float = Field(default=2.0, ge=0)
@@ -79,7 +81,7 @@ class JobParams(Model):
 PROFILES: dict[ProfileName, JobParams] = {
     # Spends the waiting time of the new job first, money last.
     "thrifty": JobParams(suspend_after_s=NEVER_EARLY, rent_after_s=NEVER_EARLY),
-    # Spends the slack of running jobs at once, money after a minute.
+    # Spends the slack of running jobs at once, money soon after.
     "balanced": JobParams(),
     # Rents at once and keeps nodes warm for longer.
     "fast": JobParams(rent_after_s=0.0, wait_target_s=300.0, idle_after_s=120.0),

@@ -62,6 +62,8 @@ def rent(
     axis = Axis.of(piece for job, _ in missing for piece in job.pieces)
     buyer = _Buyer(Market.of(snapshot, params, axis), params, draft, capacity)
     for job, pieces in missing:
+        if len(buyer.launches) >= params.launches_per_tick:
+            break
         buyer.buy(job, pieces)
     return buyer.launches
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 
 from hybrid.core.models import Demand, Reason
 from hybrid.core.models.work import JobView, Slot
-from hybrid.core.policy.jobs.board import Nodes
 from hybrid.core.policy.jobs.draft import Draft
 
+# A plan looks at no more nodes than this for victims, those with the most slack first. Enough
+# that the best of them is as good as the best of all, and few enough for ten thousand nodes.
+_MOST_NODES = 1_000
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Victim:
     """A job at home that may be suspended.
 
@@ -20,21 +24,22 @@ class Victim:
 
     job: JobView
     spare_s: float
-
-    @property
-    def gpus(self) -> float:
-        """GPUs it would free."""
-        return self.job.gpus
+    gpus: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Clearing:
-    """What would be stopped on one node so that a piece fits there."""
+    """What would be stopped on one node so that a piece fits there.
+
+    Attributes:
+        freed: GPUs free on the node afterwards.
+    """
 
     gpus: float
     least_spare_s: float
     node_id: str
     victims: tuple[Victim, ...]
+    freed: float
 
     @property
     def order(self) -> tuple[float, float, str]:
@@ -44,10 +49,21 @@ class Clearing:
 
 @dataclass
 class Reservoir:
-    """The jobs at home that may be suspended now, by node, for work with or without checkpoints."""
+    """The jobs at home that may be suspended now, for work with or without checkpoints.
+
+    Attributes:
+        _by_node: Victims by node, the largest and then the richest first; for pinned work or not.
+        _ranked: Nodes for a piece of one kind, the cheapest to clear first; kept up as they are
+            used.
+        _failed: Kinds of work for which nothing was found: nothing will be in this plan.
+    """
 
     draft: Draft
-    _by_pin: dict[bool, dict[str, list[Victim]]] = field(default_factory=dict)
+    _by_node: dict[bool, dict[str, list[Victim]]] = field(default_factory=dict)
+    _ranked: dict[tuple[bool, object], list[tuple[tuple[float, float, str], Clearing]]] = field(
+        default_factory=dict
+    )
+    _failed: set[tuple[bool, object]] = field(default_factory=set)
 
     def make_room(self, job: JobView, spare_gpus: float) -> tuple[Slot, ...] | None:
         """Suspend what is needed so that `job` fits at home, or do nothing.
@@ -59,11 +75,18 @@ class Reservoir:
         Returns:
             Where it fits then.
         """
-        victims = self._victims(is_pinned=job.checkpoint is None)
-        if not victims:
+        is_pinned = job.checkpoint is None
+        key = (is_pinned, job.kind)
+        if key in self._failed or not self._victims(is_pinned=is_pinned):
             return None
-        clearings = _clear(job, self.draft.board.home, victims, spare_gpus)
-        if clearings is None:
+        if job.is_single:
+            clearing = self._best(job, is_pinned=is_pinned, spare_gpus=spare_gpus)
+            clearings = [clearing] if clearing else []
+        else:
+            clearings = self._for_gang(job, is_pinned=is_pinned)
+        stops = sum(len(clearing.victims) for clearing in clearings)
+        if not clearings or stops > self.draft.stops_left:
+            self._failed.add(key)
             return None
         for clearing in clearings:
             for victim in clearing.victims:
@@ -84,91 +107,126 @@ class Reservoir:
             },
         )
         self.draft.suspend(victim.job, reason)
-        node_id = victim.job.slots[0].node_id
-        for by_node in self._by_pin.values():
-            if node_id in by_node:
-                by_node[node_id] = [v for v in by_node[node_id] if v.job is not victim.job]
+
+    # --- who ------------------------------------------------------------------------------
 
     def _victims(self, *, is_pinned: bool) -> dict[str, list[Victim]]:
-        if is_pinned not in self._by_pin:
-            params = self.draft.terms.params
-            hold_s = params.pinned_hold_s if is_pinned else params.hold_s
-            run_s = params.pinned_run_s if is_pinned else params.min_run_s
-            self._by_pin[is_pinned] = _find(self.draft, hold_s, run_s)
-        return self._by_pin[is_pinned]
+        if is_pinned not in self._by_node:
+            self._by_node[is_pinned] = _find(self.draft, is_pinned=is_pinned)
+        return self._by_node[is_pinned]
+
+    def _left(self, node_id: str, *, is_pinned: bool) -> list[Victim]:
+        found = self._victims(is_pinned=is_pinned).get(node_id, [])
+        return [victim for victim in found if victim.job.job_id in self.draft.at_home]
+
+    # --- where ----------------------------------------------------------------------------
+
+    def _best(self, job: JobView, *, is_pinned: bool, spare_gpus: float) -> Clearing | None:
+        """Return the cheapest node to clear for a job of one piece."""
+        ranked = self._rank(job, is_pinned=is_pinned)
+        passed = []
+        found = None
+        while ranked and found is None:
+            _, clearing = heapq.heappop(ranked)
+            now = self._clear(job.pieces[0], clearing.node_id, is_pinned=is_pinned)
+            if now is None:
+                continue
+            if now.order > clearing.order:
+                heapq.heappush(ranked, (now.order, now))
+            elif now.freed - job.gpus > spare_gpus:
+                passed.append((now.order, now))
+            else:
+                found = now
+        if found is not None:
+            # The node may serve again: it is judged anew when its turn comes.
+            passed.append((found.order, found))
+        for entry in passed:
+            heapq.heappush(ranked, entry)
+        return found
+
+    def _rank(
+        self, job: JobView, *, is_pinned: bool
+    ) -> list[tuple[tuple[float, float, str], Clearing]]:
+        key = (is_pinned, job.kind)
+        if key not in self._ranked:
+            nodes = self._victims(is_pinned=is_pinned)
+            made = [self._clear(job.pieces[0], n, is_pinned=is_pinned) for n in nodes]
+            self._ranked[key] = [(one.order, one) for one in made if one is not None]
+            heapq.heapify(self._ranked[key])
+        return self._ranked[key]
+
+    def _for_gang(self, job: JobView, *, is_pinned: bool) -> list[Clearing]:
+        """Return the cheapest nodes to clear, one for each piece, or none at all."""
+        chosen: list[Clearing] = []
+        used: set[str] = set()
+        by_kind: dict[float, list[Clearing]] = {}
+        for piece in job.pieces:
+            size = piece.shape.get("GPU", 0.0)
+            if size not in by_kind:
+                nodes = self.draft.board.home.free
+                options = [self._clear(piece, n, is_pinned=is_pinned) for n in nodes]
+                by_kind[size] = sorted((o for o in options if o), key=lambda o: o.order)
+            best = next((o for o in by_kind[size] if o.node_id not in used), None)
+            if best is None:
+                return []
+            used.add(best.node_id)
+            chosen.append(best)
+        return chosen
+
+    def _clear(self, piece: Demand, node_id: str, *, is_pinned: bool) -> Clearing | None:
+        home = self.draft.board.home
+        free = home.free[node_id]
+        need = piece.shape.get("GPU", 0.0) - free
+        if need <= 0:
+            is_open = home.admits(piece, node_id)
+            return Clearing(0.0, 0.0, node_id, (), free) if is_open else None
+        chosen = _choose(self._left(node_id, is_pinned=is_pinned), need)
+        if not chosen or not home.admits_after(piece, node_id, [v.job for v in chosen]):
+            return None
+        gpus = sum(victim.gpus for victim in chosen)
+        least_s = min(victim.spare_s for victim in chosen)
+        return Clearing(gpus, least_s, node_id, tuple(chosen), free + gpus)
 
 
-def _find(draft: Draft, hold_s: float, run_s: float) -> dict[str, list[Victim]]:
-    terms = draft.terms
+def _find(draft: Draft, *, is_pinned: bool) -> dict[str, list[Victim]]:
+    terms, params = draft.terms, draft.terms.params
+    hold_s = params.pinned_hold_s if is_pinned else params.hold_s
+    run_s = params.pinned_run_s if is_pinned else params.min_run_s
     found: dict[str, list[Victim]] = {}
     for job in draft.at_home.values():
         if job.checkpoint is None or not job.is_single or terms.stretch_s(job) < run_s:
             continue
-        if not (
-            terms.may_suspend(job)
-            and terms.may_interrupt(job, keep=1 + draft.kept_for_exchange(job))
-        ):
-            continue
         spare_s = terms.spare_s(job)
-        if spare_s >= hold_s:
-            found.setdefault(job.slots[0].node_id, []).append(Victim(job, spare_s))
-    return found
+        if spare_s < hold_s or not terms.may_suspend(job):
+            continue
+        if terms.may_interrupt(job, keep=1 + draft.kept_for_exchange(job)):
+            found.setdefault(job.slots[0].node_id, []).append(Victim(job, spare_s, job.gpus))
+    for victims in found.values():
+        victims.sort(key=lambda v: (-v.gpus, -v.spare_s, v.job.job_id))
+    if len(found) <= _MOST_NODES:
+        return found
+    order = sorted(found, key=lambda n: (-max(v.spare_s for v in found[n]), n))
+    return {node_id: found[node_id] for node_id in order[:_MOST_NODES]}
 
 
-def _clear(
-    job: JobView, home: Nodes, victims: dict[str, list[Victim]], spare_gpus: float
-) -> list[Clearing] | None:
-    """Return the cheapest nodes to clear, one for each piece of the job."""
-    if job.is_single:
-        piece = job.pieces[0]
-        options = [_clear_node(piece, node_id, home, found) for node_id, found in victims.items()]
-        fitting = [
-            one
-            for one in options
-            if one and one.gpus + home.free[one.node_id] - job.gpus <= spare_gpus
-        ]
-        return [min(fitting, key=lambda one: one.order)] if fitting else None
-    chosen: list[Clearing] = []
-    used: set[str] = set()
-    for piece in job.pieces:
-        nodes = (node_id for node_id in home.free if node_id not in used)
-        options = [_clear_node(piece, n, home, victims.get(n, [])) for n in nodes]
-        best = min((one for one in options if one), key=lambda one: one.order, default=None)
-        if best is None:
-            return None
-        used.add(best.node_id)
-        chosen.append(best)
-    return chosen
+def _choose(victims: list[Victim], need: float) -> list[Victim]:
+    """Return the victims that free `need` GPUs and the fewest more: one, or several small ones.
 
-
-def _clear_node(piece: Demand, node_id: str, home: Nodes, found: list[Victim]) -> Clearing | None:
-    need = piece.shape.get("GPU", 0.0) - home.free[node_id]
-    if need <= 0:
-        return Clearing(0.0, 0.0, node_id, ()) if home.admits(piece, node_id) else None
-    chosen = _choose(found, need)
-    if chosen is None or not home.admits_after(piece, node_id, [v.job for v in chosen]):
-        return None
-    gpus = sum(victim.gpus for victim in chosen)
-    return Clearing(gpus, min(v.spare_s for v in chosen), node_id, tuple(chosen))
-
-
-def _choose(victims: list[Victim], need: float) -> list[Victim] | None:
-    """Return the victims that free `need` GPUs and the fewest more: one, or several small ones."""
-    one = min(
-        (v for v in victims if v.gpus >= need),
-        key=lambda v: (v.gpus, -v.spare_s, v.job.job_id),
-        default=None,
-    )
-    if one is not None and one.gpus == need:
-        return [one]
+    Args:
+        victims: The largest first, of equal ones the richest first.
+        need: GPUs.
+    """
+    one = None
     several: list[Victim] = []
     left = need
-    for victim in sorted(victims, key=lambda v: (-v.gpus, -v.spare_s, v.job.job_id)):
+    for victim in victims:
+        if victim.gpus >= need and (one is None or victim.gpus < one.gpus):
+            one = victim
         if victim.gpus <= left:
             several.append(victim)
             left -= victim.gpus
-            if left <= 0:
-                break
+    if one is not None and one.gpus == need:
+        return [one]
     if left <= 0 and (one is None or sum(v.gpus for v in several) < one.gpus):
         return several
-    return [one] if one else None
+    return [one] if one else []

@@ -50,7 +50,7 @@ def test_smaller_work_fills_what_a_gang_cannot_use() -> None:
 
 def test_a_free_rented_node_takes_only_work_that_may_not_wait() -> None:
     full = job("r", 8, on="h0", ran_s=60)
-    fresh = cluster(job("a", 2, waited_s=30), full, rented=[("i", 2)])
+    fresh = cluster(job("a", 2, waited_s=20), full, rented=[("i", 2)])
     urgent = cluster(job("a", 2, waited_s=LAST_S), full, rented=[("i", 2)])
     assert plan(fresh) == []
     assert plan(urgent) == ["start a i"]
@@ -127,7 +127,7 @@ def test_nobody_suspends_work_without_checkpoints() -> None:
 
 
 def test_thrifty_lets_the_new_job_wait_first() -> None:
-    early, late = job("new", 8, waited_s=60), job("new", 8, waited_s=LAST_S)
+    early, late = job("new", 8, waited_s=30), job("new", 8, waited_s=LAST_S)
     never = {"suspend_after_s": 1e9, "rent_after_s": 1e9}
     assert plan(cluster(early, rich()), **never) == []
     assert plan(cluster(late, rich()), **never)[0] == "suspend rich"
@@ -162,12 +162,12 @@ FULL = job("full", 8, on="h0", ran_s=60)
 
 
 def test_a_node_of_the_right_size_is_rented_when_home_had_its_time() -> None:
-    assert plan(cluster(job("a", 4, waited_s=59), FULL)) == []
-    assert plan(cluster(job("a", 4, waited_s=60), FULL)) == ["launch x4"]
+    assert plan(cluster(job("a", 4, waited_s=29), FULL)) == []
+    assert plan(cluster(job("a", 4, waited_s=30), FULL)) == ["launch x4"]
 
 
 def test_what_boots_already_is_counted() -> None:
-    waiting = (job("a", 4, waited_s=60), job("b", 4, waited_s=60))
+    waiting = (job("a", 4, waited_s=30), job("b", 4, waited_s=30))
     assert plan(cluster(*waiting, FULL, booting=[("i", 8)])) == []
     assert plan(cluster(*waiting, FULL, booting=[("i", 4)])) == ["launch x4"]
 
@@ -180,14 +180,14 @@ def test_a_gang_is_rented_whole_or_not_at_all() -> None:
 
 
 def test_no_cap_is_passed_for_a_job() -> None:
-    waiting = tuple(job(f"a{n}", 1, waited_s=60) for n in range(5))
+    waiting = tuple(job(f"a{n}", 1, waited_s=30) for n in range(5))
     used = Commitment(node_count=1, gpu_count=1, usd_per_hour=3.0)
     for caps in (Caps(node_count=3), Caps(gpu_count=3), Caps(usd_per_hour=9.0)):
         assert plan(cluster(*waiting, FULL, caps=caps, commitment=used)) == ["launch x1"] * 2
 
 
 def test_a_larger_node_is_rented_only_if_it_is_far_cheaper_for_each_gpu() -> None:
-    waiting = job("a", 4, waited_s=60)
+    waiting = job("a", 4, waited_s=30)
     dear = tuple(o for o in SIZES if o.gpu_count != 8)
     little = by_size(8).model_copy(update={"usd_per_hour": 8 * 3.0 * 0.95})
     much = by_size(8).model_copy(update={"usd_per_hour": 8 * 3.0 * 0.4})
@@ -203,12 +203,12 @@ def test_nothing_is_rented_while_an_operator_paused_it_or_the_cluster_goes_down(
 
 def test_boots_that_nobody_needs_any_more_are_ended() -> None:
     assert plan(cluster(FULL, booting=[("i", 8)])) == ["terminate i"]
-    held = cluster(job("a", 8, waited_s=60), FULL, booting=[("i", 8)])
+    held = cluster(job("a", 8, waited_s=30), FULL, booting=[("i", 8)])
     assert plan(held) == []
 
 
 def test_a_job_that_will_soon_find_room_at_home_is_not_rented_for() -> None:
-    waiting = cluster(job("a", 1, waited_s=60), FULL)
+    waiting = cluster(job("a", 1, waited_s=30), FULL)
     assert plan(waiting.model_copy(update={"home_release_gpus_per_s": 1 / 60})) == []
     assert plan(waiting.model_copy(update={"home_release_gpus_per_s": 1 / 6000})) == ["launch x1"]
     assert plan(waiting.model_copy(update={"home_release_gpus_per_s": None})) == ["launch x1"]
