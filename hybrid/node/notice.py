@@ -43,6 +43,15 @@ class Notice:
         return f"the cloud takes this machine back at {at} ({self.origin})"
 
 
+class LeaseEnd(Notice):
+    """Nobody renews the machine's lease; not a notice of a cloud's, but obeyed in the same way."""
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.at_s))
+        return f"nobody renewed the lease of this machine; it ends at {at}"
+
+
 def read(path: Path) -> Notice | None:
     """Return the notice; `None` when there is none, or the file holds anything else."""
     try:
@@ -75,6 +84,9 @@ class Draining:
     """Asks Ray to drain this node: in a child with a time limit, again when it fails.
 
     It never waits: `step` is called once a second, and says what is true now in `problem`.
+
+    Attributes:
+        failed_count: Attempts that failed so far.
     """
 
     def __init__(
@@ -113,6 +125,7 @@ class Draining:
         self._next_s = monotonic_s()
         self._limit_s = 0.0
         self._pid: int | None = None
+        self.failed_count = 0
         self._is_over = False
         self._trouble = ""
         self._outcome = "Ray is asked to drain the node"
@@ -163,6 +176,7 @@ class Draining:
 
     def _fail(self, trouble: str, now_s: float) -> None:
         self._pid = None
+        self.failed_count += 1
         self._next_s = now_s + AGAIN_S
         self._trouble = trouble
         self._outcome = f"Ray was not asked to drain the node yet: {trouble}"

@@ -78,8 +78,10 @@ class Orders:
         boot_delay_s: How long a pretended machine needs to boot.
         start_limit_s: How long the command may take.
         ports: First and last port that may be chosen.
-        drain_command: Asks Ray to empty this node, see `hybrid.node.notice`; empty when nobody
-            takes the machine back.
+        drain_command: Asks Ray to empty this node when its cloud takes the machine back, or its
+            lease is over, see `hybrid.node.notice`; empty for a node that just ends.
+        leave_s: How long Ray may take to empty a node whose lease is over. A cloud's own switch,
+            which ends a machine whose node hangs, must come later.
         takeback: When a pretended machine is taken back.
         expected: What is looked at before anything else; `None` for nothing.
     """
@@ -97,6 +99,7 @@ class Orders:
     lease_file: Path | None = None
     ports: tuple[int, int] = DEFAULT_PORTS
     drain_command: tuple[str, ...] = ()
+    leave_s: float = 30.0
     takeback: Takeback | None = None
     expected: Expected | None = None
 
@@ -126,6 +129,7 @@ def parse(content: Mapping[str, object]) -> Orders:
         lease_file=_path(content.get("lease_file")),
         ports=_ports(content.get("ports")),
         drain_command=_texts(content, "drain_command") if content.get("drain_command") else (),
+        leave_s=_number(content, "leave_s", Orders.leave_s),
         takeback=_takeback(content.get("takeback")),
         expected=_expected(content.get("expected")),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -18,7 +19,7 @@ from hybrid.node.interruption import Interruption
 from hybrid.node.joining import Attempt, ask
 from hybrid.node.journal import describe_exit, last_words, log
 from hybrid.node.lease import Lease
-from hybrid.node.notice import Draining, Notice
+from hybrid.node.notice import Draining, LeaseEnd, Notice
 from hybrid.node.orders import Orders, Role
 from hybrid.node.ports import NoPortError, PortChooser, fill, places
 from hybrid.node.preflight import Outcome, Preflight, UnfitError
@@ -28,6 +29,7 @@ from hybrid.node.spawning import SIGNALS, spawn
 
 _CHECK_S = 1.0  # how often the lease and the folder are looked at
 _GONE_CHECKS = 3
+_DRAIN_TRIES = 3  # of a node whose lease is over
 _JOIN_AGAIN_S = (1.0, 1.0, 2.0, 2.0, 4.0)  # then always the last
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
@@ -46,6 +48,13 @@ class _TakenBackError(_EndedError):
 
     def __init__(self) -> None:
         super().__init__(Phase.STOPPED, "the cloud took this machine back")
+
+
+class _LeaseEndedError(_EndedError):
+    """Nobody has renewed the lease."""
+
+    def __init__(self) -> None:
+        super().__init__(Phase.STOPPED, "lease ended")
 
 
 class _BrokenError(_EndedError):
@@ -67,6 +76,7 @@ class Supervisor:
         self._exit_codes: dict[int, int] = {}
         self._ray_token = ""
         self._draining: Draining | None = None
+        self._is_leaving = False  # the lease is over, and Ray is emptying the node
         self._interruption: Interruption | None = None
         self._reporter = Reporter(orders.join)
         self._chooser: PortChooser | None = None  # holds the locks of our ports
@@ -202,12 +212,31 @@ class Supervisor:
         self._say(Phase.RUNNING, raylet_pid=raylet.pid)
         if self._orders.takeback is not None:
             self._interruption = Interruption(self._orders.takeback, self._folder.notice_file)
-        while True:
-            self._pause(_CHECK_S)
-            for process in found:
-                if not processes.is_alive(process):
-                    self._break(process)
-            self._heed_notice(raylet)
+        try:
+            while True:
+                self._pause(_CHECK_S)
+                for process in found:
+                    if not processes.is_alive(process):
+                        self._break(process)
+                self._heed_notice(raylet)
+        except _LeaseEndedError:
+            self._leave(raylet)
+            raise
+
+    def _leave(self, raylet: Process) -> None:
+        """Let Ray empty the node, for a moment: what runs may end, and no other work comes."""
+        if not self._orders.drain_command:
+            return
+        self._is_leaving = True
+        end_s = time.monotonic() + self._orders.leave_s
+        if self._draining is None:
+            ends_at_s = time.time() + self._orders.leave_s
+            self._draining = self._new_draining(LeaseEnd(ends_at_s, "lease"), raylet)
+        while processes.is_alive(raylet) and time.monotonic() < end_s:
+            self._step_draining(raylet)
+            if self._draining.failed_count >= _DRAIN_TRIES:
+                return  # the head is gone too
+            self._pause(min(_CHECK_S, max(end_s - time.monotonic(), 0.0)))
 
     def _break(self, process: Process) -> NoReturn:
         code = self._exit_codes.get(process.pid)
@@ -227,14 +256,21 @@ class Supervisor:
             told = self._notice()
             if told is None:
                 return
-            self._draining = Draining(
-                told,
-                self._orders.drain_command,
-                raylet_pid=raylet.pid,
-                start=self._spawn_drain,
-                end=_kill,
-                last_words=lambda: last_words(self._drain_log),
-            )
+            self._draining = self._new_draining(told, raylet)
+        self._step_draining(raylet)
+
+    def _new_draining(self, why: Notice, raylet: Process) -> Draining:
+        return Draining(
+            why,
+            self._orders.drain_command,
+            raylet_pid=raylet.pid,
+            start=self._spawn_drain,
+            end=_kill,
+            last_words=lambda: last_words(self._drain_log),
+        )
+
+    def _step_draining(self, raylet: Process) -> None:
+        assert self._draining is not None  # noqa: S101  # for the type checker
         self._draining.step(self._exit_codes)
         if self._draining.problem != self._status.problem:
             self._say(Phase.RUNNING, self._draining.problem, raylet_pid=raylet.pid)
@@ -258,7 +294,8 @@ class Supervisor:
             left_s = end_s - time.monotonic()
             if left_s <= 0:
                 return
-            wait_s = max(min(_CHECK_S, left_s, self._lease.left_s()), 0.0)
+            lease_s = math.inf if self._is_leaving else self._lease.left_s()
+            wait_s = max(min(_CHECK_S, left_s, lease_s), 0.0)
             received = signal.sigtimedwait(SIGNALS, wait_s)
             if received is None:
                 continue
@@ -283,8 +320,8 @@ class Supervisor:
         self._write()
         self._reporter.step()
         self._lease.renew()
-        if self._lease.left_s() <= 0:
-            raise _EndedError(Phase.STOPPED, "lease ended")
+        if self._lease.left_s() <= 0 and not self._is_leaving:
+            raise _LeaseEndedError
         if self._interruption is not None and self._interruption.step():
             raise _TakenBackError
         if self._folder.is_stop_ordered:

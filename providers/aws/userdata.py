@@ -139,7 +139,6 @@ def user_data(
         shape,
         python=python,
         folder=folder,
-        is_spot=is_spot,
         preflight=preflight or Preflight(),
     )
     node = json.dumps(orders, separators=(",", ":"))
@@ -173,7 +172,6 @@ def _node(
     *,
     python: str,
     folder: str,
-    is_spot: bool,
     preflight: Preflight,
 ) -> dict[str, object]:
     """Return the content of node.json; see `hybrid.node.orders`."""
@@ -192,5 +190,5 @@ def _node(
         },
         "lease_file": f"{folder}/lease",
         "expected": ray_node_expected(plan, spec, preflight),
-        **({"drain_command": ray_drain_command(plan)} if is_spot else {}),
+        "drain_command": ray_drain_command(plan),
     }

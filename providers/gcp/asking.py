@@ -13,7 +13,7 @@ from providers.gcp.gangs import check_gang
 from providers.gcp.naming import Place, gang_labels_of, instance_name, labels_of
 from providers.gcp.params import Params, Pool
 from providers.gcp.request import Json, gang_body, instance_body
-from providers.gcp.userdata import gang_script, startup_script
+from providers.gcp.userdata import gang_script, machines_url, startup_script
 
 
 def place_of(params: Params, pool: Pool, spec: LaunchSpec) -> Place:
@@ -36,7 +36,12 @@ def single(
         project=params.project,
         labels=labels_of(spec, token=token, extra=params.tags),
         script=startup_script(
-            offer, spec, join_token=join_token, python=pool.python, preflight=pool
+            offer,
+            spec,
+            join_token=join_token,
+            python=pool.python,
+            preflight=pool,
+            delete_at=_own_end(params, pool),
         ),
         expires_at_s=spec.expires_at_s,
     )
@@ -71,9 +76,17 @@ def gang(
             join_tokens=join_tokens,
             python=pool.python,
             preflight=pool,
+            delete_at=_own_end(params, pool),
         ),
         expires_at_s=first.expires_at_s,
     )
+
+
+def _own_end(params: Params, pool: Pool) -> str:
+    """Return where a machine of the pool may ask to be deleted; `""` for nowhere."""
+    if not pool.service_account or not pool.delete_itself:
+        return ""
+    return machines_url(params.endpoint_url, project=params.project, zone=pool.zone)
 
 
 @contextmanager

@@ -37,6 +37,8 @@ NOTICE_S = 30
 
 SPOT_LOOK_S = 2.0
 
+GOOGLE = "https://compute.googleapis.com"
+
 # /run is in memory: the join token never reaches a disk. Whatever ends the node program, for
 # good or bad, ends the machine. The loop is the last resort if that program hangs.
 _SCRIPT = """\
@@ -46,6 +48,9 @@ umask 077
 folder={folder}
 mkdir -p "$folder"
 write() {{ printf '%s' "$2" > "$folder/.$1" && mv "$folder/.$1" "$folder/$1"; }}
+leave() {{
+{delete}  poweroff
+}}
 {who}write lease {lease}
 follow_lease() {{
   local url=http://metadata.google.internal/computeMetadata/v1/instance/attributes/{key}
@@ -60,12 +65,28 @@ follow_lease() {{
       last=$lease
       deadline=$(( ${{uptime%.*}} + ${{lease%.*}} - $(date +%s) + {grace_s} ))
     fi
-    if (( ${{uptime%.*}} > deadline )); then poweroff; fi
+    if (( ${{uptime%.*}} > deadline )); then leave; fi
   done
 }}
 follow_lease &
 {watch}{python} -P -m hybrid.node run "$folder"
-poweroff
+leave
+"""
+
+# A machine that is only off keeps its disk, and `maxRunDuration` does not run for it. So it asks
+# Google to delete it, with the token of its service account, and is off if that is refused. The
+# token goes to curl over its standard input: a command line can be read by everybody.
+_DELETE = """\
+  local at=http://metadata.google.internal/computeMetadata/v1/instance told name
+  local shape='"access_token" *: *"([A-Za-z0-9._~+/=-]+)"'
+  for _ in 1 2 3; do
+    told=$(curl -sf -m 10 -H 'Metadata-Flavor: Google' "$at/service-accounts/default/token") &&
+      name=$(curl -sf -m 10 -H 'Metadata-Flavor: Google' "$at/name") &&
+      [[ $told =~ $shape ]] &&
+      printf 'header = "Authorization: Bearer %s"\\n' "${{BASH_REMATCH[1]}}" |
+        curl -sf -m 20 -o /dev/null -K - -X DELETE {machines}/"$name" && break
+    sleep 2
+  done
 """
 
 # Not `wait_for_change`, which misses what changes between two questions, and asking costs nothing.
@@ -119,7 +140,7 @@ for (( i = 0; i < {tries}; i++ )); do
 done
 case $name in
 {table}
-*) poweroff; exit 1;;
+*) leave; exit 1;;
 esac
 node={node}
 write join_token "$token"
@@ -136,6 +157,7 @@ def startup_script(
     join_token: str,
     python: str,
     preflight: Preflight | None = None,
+    delete_at: str = "",
     folder: str = FOLDER,
     look_s: float = 20.0,
     spot_look_s: float = SPOT_LOOK_S,
@@ -148,6 +170,8 @@ def startup_script(
         join_token: Kept in a file that only root reads.
         python: Interpreter of the image.
         preflight: What the node looks at before it joins.
+        delete_at: Where the machine asks to be deleted when its node has ended, see
+            `machines_url`; `""` when it has no right to.
         folder: Where the node program's files go.
         look_s: How often the lease is looked at.
         spot_look_s: How often a spot machine asks whether it is taken back.
@@ -155,12 +179,12 @@ def startup_script(
     Raises:
         ValueError: A value cannot be part of a node's start, or the script is too long.
     """
-    watch = _watch(offer, spot_look_s)
+    parts = {"watch": _watch(offer, spot_look_s), "delete": _delete(delete_at)}
     who = _ALONE.format(
         join_token=shlex.quote(join_token),
         node=shlex.quote(json.dumps(_orders(offer, spec, python, folder, preflight))),
     )
-    return _whole(who, spec, python=python, folder=folder, look_s=look_s, watch=watch)
+    return _whole(who, spec, python=python, folder=folder, look_s=look_s, parts=parts)
 
 
 def gang_script(
@@ -171,6 +195,7 @@ def gang_script(
     join_tokens: Mapping[str, str],
     python: str,
     preflight: Preflight | None = None,
+    delete_at: str = "",
     folder: str = FOLDER,
     look_s: float = 20.0,
     spot_look_s: float = SPOT_LOOK_S,
@@ -185,6 +210,7 @@ def gang_script(
         join_tokens: By our ids. Every machine of the gang can read them all.
         python: As there.
         preflight: As there.
+        delete_at: As there.
         folder: As there.
         look_s: As there.
         spot_look_s: As there.
@@ -204,7 +230,7 @@ def gang_script(
         f"{shlex.quote(name)}) id={shlex.quote(i)} token={shlex.quote(join_tokens[i])};;"
         for i, name in names.items()
     )
-    watch = _watch(offer, spot_look_s)
+    parts = {"watch": _watch(offer, spot_look_s), "delete": _delete(delete_at)}
     who = _ONE_OF_A_GANG.format(
         tries=_TRIES,
         pause_s=pause_s,
@@ -212,11 +238,22 @@ def gang_script(
         node=shlex.quote(json.dumps(orders)),
         stand_in=stand_in,
     )
-    return _whole(who, spec, python=python, folder=folder, look_s=look_s, watch=watch)
+    return _whole(who, spec, python=python, folder=folder, look_s=look_s, parts=parts)
+
+
+def machines_url(endpoint_url: str, *, project: str, zone: str) -> str:
+    """Return where the machines of a zone are in Google's API, or at another address of it."""
+    return f"{endpoint_url or GOOGLE}/compute/v1/projects/{project}/zones/{zone}/instances"
 
 
 def _whole(
-    who: str, spec: LaunchSpec, *, python: str, folder: str, look_s: float, watch: str
+    who: str,
+    spec: LaunchSpec,
+    *,
+    python: str,
+    folder: str,
+    look_s: float,
+    parts: Mapping[str, str],
 ) -> str:
     script = _SCRIPT.format(
         folder=shlex.quote(folder),
@@ -225,7 +262,7 @@ def _whole(
         key=EXPIRY_KEY,
         look_s=look_s,
         grace_s=_GRACE_S,
-        watch=watch,
+        **parts,
         python=shlex.quote(python),
     )
     if "\0" in script:
@@ -244,6 +281,10 @@ def _watch(offer: Offer, look_s: float) -> str:
     if offer.market is not Market.SPOT:
         return ""
     return _WATCH_SPOT.format(notice_s=NOTICE_S, spot_look_s=look_s)
+
+
+def _delete(at: str) -> str:
+    return _DELETE.format(machines=shlex.quote(at)) if at else ""
 
 
 def expiry_text(at_s: float) -> str:
@@ -271,5 +312,5 @@ def _orders(
         },
         "lease_file": f"{folder}/lease",
         "expected": ray_node_expected(plan, spec, preflight),
-        **({"drain_command": ray_drain_command(plan)} if offer.market is Market.SPOT else {}),
+        "drain_command": ray_drain_command(plan),
     }

@@ -190,8 +190,7 @@ class LocalProvider:
             "boot_delay_s": pool.boot_delay,
             "expected": ray_node_expected(plan, spec),
             "lease_file": str(path / "lease"),
-            # As on a real cloud: what is not spot is never taken back.
-            **({"drain_command": ray_drain_command(plan)} if pool.use_spot else {}),
+            "drain_command": ray_drain_command(plan),
             **({"takeback": takeback} if fail.interrupt_after is not None else {}),
             **({"start_limit_s": _NEVER_S} if fail.never_joins else {}),
             **({"ports": list(self._params.ports)} if self._params.ports else {}),

@@ -18,6 +18,7 @@ from hybrid.node.processes import Process, descendants, find
 from tests.bodies import init
 from tests.bodies.metadata import Answers, Ask, MetadataServer, Told
 from tests.bodies.network import Network
+from tests.bodies.relay import Relay
 
 ROOT = Path(__file__).parents[2]
 _NAMESPACES = (
@@ -37,6 +38,8 @@ class Boot:
         answers: Its metadata service.
         shutdown_script: Run when its power button is pressed; `""` for none.
         hosts: Addresses by names that it knows.
+        api_port: A port of this machine's loopback that it reaches on its own: its cloud's API;
+            0 for none.
     """
 
     hostname: str
@@ -44,6 +47,7 @@ class Boot:
     answers: Answers = field(default=lambda _: Told(404))
     shutdown_script: str = ""
     hosts: Mapping[str, str] = field(default_factory=dict)
+    api_port: int = 0
 
 
 class Body:
@@ -64,6 +68,7 @@ class Body:
         self.asked: list[str] = []
         self._write(kept)
         self._metadata = MetadataServer(self.folder / "metadata", self._answer)
+        self._api = Relay(self.folder / "api", boot.api_port) if boot.api_port else None
         with (self.folder / "console").open("wb") as console:
             # Its input stays open for as long as this process lives: its end cuts the power.
             self._process = subprocess.Popen(
@@ -139,6 +144,8 @@ class Body:
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._metadata.close()
+        if self._api is not None:
+            self._api.close()
 
     # --- parts ------------------------------------------------------------------------------
 
@@ -150,6 +157,7 @@ class Body:
             "address": self.address,
             "gateway": self.network.address,
             "hosts": dict(self.boot.hosts),
+            "api_port": self.boot.api_port,
             "kept": [str(p) for p in {self.folder, ROOT, *_interpreter(), *kept}],
             "sealed": [str(p) for p in {ROOT, *_interpreter()}],
         }

@@ -129,16 +129,21 @@ class Init:
             f"route add default via {self.facts['gateway']}",
         )
         subprocess.run(["ip", "-batch", "-"], input="\n".join(steps), text=True, check=True)
-        server = socket.create_server((METADATA, 80))
-        threading.Thread(target=self._relay, args=(server,), daemon=True).start()
+        self._serve(METADATA, 80, "metadata")
+        if self.facts["api_port"]:
+            self._serve("127.0.0.1", self.facts["api_port"], "api")
 
-    def _relay(self, server: socket.socket) -> None:
-        """Pass each connection to the metadata service on to the hypervisor."""
+    def _serve(self, address: str, port: int, name: str) -> None:
+        server = socket.create_server((address, port))
+        threading.Thread(target=self._relay, args=(server, name), daemon=True).start()
+
+    def _relay(self, server: socket.socket, name: str) -> None:
+        """Pass each connection on to a socket of the hypervisor's."""
         while True:
             here, _ = server.accept()
             there = socket.socket(socket.AF_UNIX)
             try:
-                there.connect(str(self.folder / "metadata"))
+                there.connect(str(self.folder / name))
             except OSError:
                 here.close()
                 continue

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Mapping, Set
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from tests.bodies.body import Boot
 from tests.bodies.hypervisor import Side
@@ -75,6 +77,8 @@ class GcpSide:
     """Compute Engine: the guest agent runs the scripts, and preemption presses the button."""
 
     def __init__(self, cloud: Gcp) -> None:
+        self._api = cloud.emulator.api
+        self._port = urlsplit(cloud.emulator.url).port or 0
         self._cloud = cloud.emulator.cloud
         # The bodies do that themselves here.
         self._cloud.ends_guests = False
@@ -109,6 +113,7 @@ class GcpSide:
             answers=partial(self._answer, instance["name"]),
             shutdown_script=items.get("shutdown-script", ""),
             hosts=_GCP_HOST,
+            api_port=self._port,
         )
 
     def _answer(self, machine_id: str, ask: Ask) -> Told:
@@ -123,6 +128,11 @@ class GcpSide:
                 return Told(200, b"TRUE" if machine_id in self._preempted() else b"FALSE")
             facts = {"name": machine_id}
             facts |= {f"attributes/{key}": value for key, value in _items(instance).items()}
+            for account in instance.get("serviceAccounts", ()):
+                token = {"access_token": self._api.nodes.new_token(account["email"])}
+                facts["service-accounts/default/token"] = json.dumps(
+                    token | {"expires_in": 3599, "token_type": "Bearer"}
+                )
         return Told(200, facts[what].encode()) if what in facts else Told(404)
 
     def _preempted(self) -> Set[str]:

@@ -26,6 +26,7 @@ from tests.emulators.baidu import BaiduEmulator, Fault
 from tests.emulators.baidu.signature import Secret
 from tests.emulators.gcp import PROJECT, GcpEmulator
 from tests.emulators.gcp.auth import ServiceAccount
+from tests.emulators.gcp.nodes import Grant
 from tests.providers import aws_cloud, baidu_cloud, gcp_cloud
 
 CLUSTER = "hybrid-cluster"
@@ -209,6 +210,9 @@ class Aws:
         )
 
 
+NODE_ACCOUNT = f"hybrid-node@{PROJECT}.iam.gserviceaccount.com"
+
+
 class Gcp:
     """See `Cloud`."""
 
@@ -217,6 +221,8 @@ class Gcp:
 
     def __init__(self) -> None:
         self.emulator = GcpEmulator()
+        may = Grant({"compute.instances.delete"}, name_prefix="hybrid-")
+        self.emulator.api.nodes.grants[NODE_ACCOUNT] = may
         self._owner = self.emulator.api.account
 
     def stop(self) -> None:
@@ -229,7 +235,8 @@ class Gcp:
         return {"GOOGLE_APPLICATION_CREDENTIALS": key_file, "NO_GCE_CHECK": "true"}
 
     def account(self) -> dict[str, Any]:
-        return {**gcp_cloud.SETTINGS, "endpoint_url": self.emulator.url}
+        account = {"endpoint_url": self.emulator.url, "service_account": NODE_ACCOUNT}
+        return {**gcp_cloud.SETTINGS, **account}
 
     def pool(self, zone: str) -> dict[str, Any]:
         return {**gcp_cloud.POOL, "infra": f"gcp/us-central1/{zone}"}

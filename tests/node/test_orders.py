@@ -36,7 +36,13 @@ def test_everything_can_be_said() -> None:
     orders = parse(
         GOOD
         | {"env": {"A": "b", "C": None}, "ray_token_file": "/r", "join": join}
-        | {"boot_delay_s": 3, "start_limit_s": 9.5, "lease_file": "/l", "ports": [2000, 3000]}
+        | {
+            "boot_delay_s": 3,
+            "start_limit_s": 9.5,
+            "lease_file": "/l",
+            "leave_s": 7,
+            "ports": [2000, 3000],
+        }
         | {"drain_command": ["a", "b"], "takeback": {"after_s": 60, "notice_s": 30}}
         | {"expected": {"ray": "2.60.0", "python": "3.11", "gpus": 8, "install": ["pip"]}}
     )
@@ -45,7 +51,7 @@ def test_everything_can_be_said() -> None:
     assert orders.ray_token_file == Path("/r")
     assert orders.join is not None
     assert orders.join.join_token_file == Path("/t")
-    assert (orders.boot_delay_s, orders.start_limit_s) == (3.0, 9.5)
+    assert (orders.boot_delay_s, orders.start_limit_s, orders.leave_s) == (3.0, 9.5, 7.0)
     assert orders.ports == (2000, 3000)
     assert orders.drain_command == ("a", "b")
     assert orders.takeback == Takeback(after_s=60.0, notice_s=30.0)

@@ -149,6 +149,67 @@ def test_rubbish_and_a_node_without_orders_for_it_drain_nothing(
     assert (spot.calls(), spot.box.problem) == ([], "")
 
 
+# --- a lease that is over -------------------------------------------------------------------
+
+
+def leased(box: Box, *, for_s: float = 2.0, leave_s: float = 30.0) -> None:
+    lease = box.path / "lease"
+    lease.write_text(f"{time.time() + for_s}")
+    box.write(lease_file=str(lease), leave_s=leave_s)
+
+
+def test_a_node_whose_lease_is_over_asks_ray_to_drain_it_before_it_ends(spot: Spot) -> None:
+    leased(spot.box, leave_s=4.0)
+    spot.box.start_and_wait()
+
+    spot.wait_for("nobody renewed the lease of this machine")
+    spot.wait_for("Ray drains the node")
+    assert processes.is_alive(spot.box.raylet())
+    spot.box.wait_for(Phase.STOPPED)
+
+    (call,) = spot.calls()
+    assert call["argv"][1] == f"--node-id={NODE_ID}"
+    assert 1 <= int(call["argv"][3].removeprefix("--left=")) <= 4
+    assert spot.box.problem == "lease ended"
+    wait_until(lambda: not spot.box.everything(), "all to be gone")
+
+
+def test_a_node_that_ray_has_emptied_ends_at_once(spot: Spot) -> None:
+    leased(spot.box, leave_s=1e6)
+    spot.box.start_and_wait()
+    spot.wait_for("Ray drains the node")
+
+    os.kill(spot.box.raylet().pid, signal.SIGKILL)  # as Ray ends it when nothing runs any more
+
+    spot.box.wait_for(Phase.STOPPED)
+    assert spot.box.problem == "lease ended"
+
+
+@pytest.mark.parametrize("drain", ["fail", "hang"])
+def test_a_ray_that_does_not_answer_holds_up_no_end(
+    instance: Box, tmp_path: Path, drain: str
+) -> None:
+    spot = Spot(instance, tmp_path, drain=drain)
+    leased(spot.box, leave_s=3.0)
+    spot.box.start_and_wait()
+
+    spot.box.wait_for(Phase.STOPPED)
+
+    assert spot.calls()
+    assert spot.box.problem == "lease ended"
+    wait_until(lambda: not spot.box.everything(), "all to be gone")
+
+
+def test_an_order_to_stop_ends_a_node_that_is_leaving(spot: Spot) -> None:
+    leased(spot.box, leave_s=1e6)
+    spot.box.start_and_wait()
+    spot.wait_for("Ray drains the node")
+
+    spot.box.call("stop")
+
+    spot.box.wait_for(Phase.STOPPED)
+
+
 def test_a_pretended_machine_is_told_drained_and_taken(spot: Spot) -> None:
     spot.box.write(takeback={"after_s": 4, "notice_s": 3})
     spot.box.start_and_wait()

@@ -33,7 +33,7 @@ def spot_params() -> Params:
 
 
 def spot_offer() -> Offer:
-    return offer_of(spot_params().pools[0], "gcp")
+    return offer_of(spot_params().pools[0], "gcp", usd_per_hour=0.85)
 
 
 class SpotMachine(Machine):
@@ -90,14 +90,16 @@ def test_anything_but_true_is_no_notice(machine: SpotMachine, words: str) -> Non
     assert not (machine.folder / "notice").exists()
 
 
-def test_a_machine_on_demand_neither_asks_nor_drains(machine: SpotMachine) -> None:
+def test_a_machine_on_demand_asks_for_no_notice(machine: SpotMachine) -> None:
     machine.say("TRUE")
     machine.command("python", "sleep 0.3")
 
     machine.boot_as(an_offer())
 
     assert not (machine.folder / "notice").exists()
-    assert parse(json.loads(machine.read("node.json"))).drain_command == ()
+    assert "instance/preempted" not in startup_script_of(
+        an_offer(), SPEC, join_token="x", python="/p"
+    )
 
 
 def test_the_orders_of_a_spot_machine_name_the_command_that_drains(machine: SpotMachine) -> None:

@@ -6,15 +6,17 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from hybrid.core.models import LaunchSpec, Offer
 from hybrid.node.orders import Role, parse
+from providers.gcp.asking import single
 from providers.gcp.offers import offer_of
 from providers.gcp.params import Params
-from providers.gcp.userdata import LIMIT_BYTES, startup_script
+from providers.gcp.userdata import LIMIT_BYTES, machines_url, startup_script
 from tests.providers.gcp_cloud import POOL, SETTINGS
 
 pytestmark = pytest.mark.slow
@@ -35,7 +37,7 @@ NASTY = "a'b\"c$(touch pwned)`touch pwned`\\;|&<>\n{x} %s !"
 
 def an_offer() -> Offer:
     (pool,) = Params.model_validate({**SETTINGS, "pools": [POOL]}).pools
-    return offer_of(pool, "gcp")
+    return offer_of(pool, "gcp", usd_per_hour=0.85)
 
 
 class Machine:
@@ -55,12 +57,15 @@ class Machine:
         file.chmod(0o755)
         return str(file)
 
-    def boot(self, spec: LaunchSpec = SPEC, *, join_token: str = "once") -> None:
+    def boot(
+        self, spec: LaunchSpec = SPEC, *, join_token: str = "once", delete_at: str = ""
+    ) -> None:
         script = startup_script(
             an_offer(),
             spec,
             join_token=join_token,
             python=self.python,
+            delete_at=delete_at,
             folder=str(self.folder),
             look_s=0.05,
         )
@@ -180,8 +185,93 @@ def test_an_image_without_the_program_turns_itself_off(machine: Machine) -> None
     assert (machine.path / "powered-off").exists()
 
 
+AT = machines_url("", project="my-project", zone="us-central1-a")
+TOKEN = "ya29.c-Aa_0/z+~="
+TELLING = r"""
+echo "$@" >> asked
+case "${!#}" in
+  */service-accounts/default/token) cat token ;;
+  */instance/name) echo hybrid-c1-i1 ;;
+  https://*) cat > given; [[ -e refused ]] && exit 22; touch deleted ;;
+  *) exit 22 ;;
+esac
+"""
+
+
+def told(machine: Machine, answer: str) -> None:
+    machine.command("curl", TELLING)
+    machine.command("sleep", "exec /bin/sleep 0.02")
+    (machine.path / "token").write_text(answer)
+
+
+def test_a_machine_with_the_right_to_asks_to_be_deleted_before_it_is_off(machine: Machine) -> None:
+    told(machine, json.dumps({"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}))
+
+    machine.boot(delete_at=AT)
+
+    assert (machine.path / "deleted").exists()
+    assert (machine.path / "powered-off").exists()
+    assert (machine.path / "given").read_text() == f'header = "Authorization: Bearer {TOKEN}"\n'
+    asked = (machine.path / "asked").read_text().splitlines()
+    here = "https://compute.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a"
+    assert asked[-1].endswith(f"-X DELETE {here}/instances/hybrid-c1-i1")
+    assert TOKEN not in "".join(asked)
+
+
+def test_a_machine_that_may_not_delete_itself_is_off_all_the_same(machine: Machine) -> None:
+    told(machine, json.dumps({"access_token": TOKEN}))
+    (machine.path / "refused").touch()
+
+    machine.boot(delete_at=AT)
+
+    assert not (machine.path / "deleted").exists()
+    assert (machine.path / "powered-off").exists()
+    assert (machine.path / "asked").read_text().count("DELETE") == 3
+
+
+@pytest.mark.parametrize("answer", ["", "<html>", "{}", '{"access_token": "x\\" -o /etc/passwd"}'])
+def test_a_token_that_is_none_is_never_used(machine: Machine, answer: str) -> None:
+    told(machine, answer)
+
+    machine.boot(delete_at=AT)
+
+    assert not (machine.path / "given").exists()
+    assert (machine.path / "powered-off").exists()
+
+
+def test_a_machine_whose_node_program_hangs_asks_to_be_deleted_too(machine: Machine) -> None:
+    told(machine, json.dumps({"access_token": TOKEN}))
+    machine.command("python", "exec /bin/sleep 60")
+
+    machine.boot(SPEC.model_copy(update={"expires_at_s": time.time() - 3600}), delete_at=AT)
+
+    assert (machine.path / "deleted").exists()
+    assert (machine.path / "powered-off").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_told"),
+    [
+        ({}, False),
+        ({"service_account": "node@p.iam.gserviceaccount.com"}, True),
+        ({"service_account": "node@p.iam.gserviceaccount.com", "delete_itself": False}, False),
+    ],
+)
+def test_only_a_machine_with_an_account_of_its_own_asks(
+    changes: Mapping[str, object], is_told: bool
+) -> None:
+    params = Params.model_validate({**SETTINGS, **changes, "pools": [POOL]})
+    (pool,) = params.pools
+
+    body = single(params, pool, an_offer(), SPEC, token="t", join_token="j")
+
+    assert ("X DELETE" in json.dumps(body)) is is_told
+
+
 def test_the_script_is_small() -> None:
-    script = startup_script(an_offer(), SPEC, join_token="x" * 64, python="/opt/hybrid/bin/python")
+    script = startup_script(
+        an_offer(), SPEC, join_token="x" * 64, python="/opt/hybrid/bin/python", delete_at=AT
+    )
 
     assert len(script.encode()) < LIMIT_BYTES / 4
 

@@ -21,6 +21,7 @@ from tests.emulators.gcp.cloud import Cloud, Json, Key
 from tests.emulators.gcp.discovery import Call, document
 from tests.emulators.gcp.faults import Fault, Faults
 from tests.emulators.gcp.filters import FilterError, matches
+from tests.emulators.gcp.nodes import NodeAccounts
 from tests.emulators.gcp.permissions import needed
 from tests.emulators.gcp.rules import ZONES
 
@@ -53,6 +54,7 @@ class Api:
         violations: Requests and answers that do not fit Google's description of the API.
         log: Every request.
         granted: IAM permissions of the caller; `None` grants everything.
+        nodes: Those of machines that call with a token of their metadata server.
         needs_token: Whether requests without a valid token are refused.
         wait_s: How long an operation is waited for at most; Google's is 2 minutes.
         page_size: Lists have at most so many instances on a page.
@@ -66,6 +68,7 @@ class Api:
     violations: list[str] = field(default_factory=list)
     log: list[Record] = field(default_factory=list)
     granted: set[str] | None = None
+    nodes: NodeAccounts = field(default_factory=NodeAccounts)
     needs_token: bool = True
     wait_s: float = _LONGEST_WAIT_S
     page_size: int = _LARGEST_PAGE
@@ -117,7 +120,7 @@ class Api:
         if call is None:
             self.violations.append(f"{request.method} {request.path}: no such method")
             raise ApiError(404, "Method not found.")
-        self._check_token(request)
+        node = self._check_token(request)
         query = dict(request.args)
         problems = document().problems_of_parameters(call, query)
         problems += document().problems_of_request(call, body)
@@ -128,22 +131,27 @@ class Api:
         if project != self.account.project:
             raise ApiError(404, f"The resource 'projects/{project}' was not found")
         for permission in needed(call, body):
-            if self.granted is not None and permission not in self.granted:
+            is_granted = self.granted is None or permission in self.granted
+            if not (self.nodes.allows(node, permission, call) if node else is_granted):
                 where = request.path.partition("/compute/v1/")[2]
                 raise ApiError(403, f"Required '{permission}' permission for '{where}'")
         return call
 
-    def _check_token(self, request: Request) -> None:
+    def _check_token(self, request: Request) -> str:
+        """Return the account of the machine that asks; `""` when a person or program does."""
         if not self.needs_token:
-            return
+            return ""
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
         if kind != "Bearer" or not token:
             raise ApiError(401, "Login Required.", "required")
+        if node := self.nodes.email_of(token):
+            return node
         try:
             self.account.check(token, now_s=self.cloud.now_s())
         except TokenError as err:
             text = "Request had invalid authentication credentials. Expected OAuth 2 access token."
             raise ApiError(401, text, "authError") from err
+        return ""
 
     def _check_answer(self, call: Call, answer: _Answer, *, is_real: bool) -> None:
         problems = document().problems_of_answer(call, answer) if is_real else []
