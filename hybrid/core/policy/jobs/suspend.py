@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from hybrid.core.models import Demand, Reason
 from hybrid.core.models.work import JobView, Slot
@@ -112,8 +113,30 @@ class Reservoir:
 
     def _victims(self, *, is_pinned: bool) -> dict[str, list[Victim]]:
         if is_pinned not in self._by_node:
-            self._by_node[is_pinned] = _find(self.draft, is_pinned=is_pinned)
+            params = self.draft.terms.params
+            hold_s = params.pinned_hold_s if is_pinned else params.hold_s
+            run_s = params.pinned_run_s if is_pinned else params.min_run_s
+            self._by_node[is_pinned] = _by_node(self._able, hold_s, run_s)
         return self._by_node[is_pinned]
+
+    @cached_property
+    def _able(self) -> list[tuple[Victim, float]]:
+        """Return the jobs that may be suspended for some work, with their useful stretch."""
+        terms, params = self.draft.terms, self.draft.terms.params
+        least_run_s = min(params.min_run_s, params.pinned_run_s)
+        able = []
+        for job in self.draft.at_home.values():
+            if job.checkpoint is None or not job.is_single:
+                continue
+            stretch_s = terms.stretch_s(job)
+            if stretch_s < least_run_s or not terms.may_suspend(job):
+                continue
+            spare_s = terms.spare_s(job)
+            if spare_s < min(params.hold_s, params.pinned_hold_s):
+                continue
+            if terms.may_interrupt(job, keep=1 + self.draft.kept_for_exchange(job)):
+                able.append((Victim(job, spare_s, job.gpus), stretch_s))
+        return able
 
     def _left(self, node_id: str, *, is_pinned: bool) -> list[Victim]:
         found = self._victims(is_pinned=is_pinned).get(node_id, [])
@@ -163,8 +186,10 @@ class Reservoir:
         for piece in job.pieces:
             size = piece.shape.get("GPU", 0.0)
             if size not in by_kind:
-                nodes = self.draft.board.home.free
-                options = [self._clear(piece, n, is_pinned=is_pinned) for n in nodes]
+                options = [
+                    self._clear(piece, node_id, is_pinned=is_pinned)
+                    for node_id in self._candidates(size, is_pinned=is_pinned)
+                ]
                 by_kind[size] = sorted((o for o in options if o), key=lambda o: o.order)
             best = next((o for o in by_kind[size] if o.node_id not in used), None)
             if best is None:
@@ -172,6 +197,12 @@ class Reservoir:
             used.add(best.node_id)
             chosen.append(best)
         return chosen
+
+    def _candidates(self, size: float, *, is_pinned: bool) -> set[str]:
+        """Return the nodes that have victims, or so many GPUs free."""
+        home = self.draft.board.home
+        open_nodes = (home.at(free) for free in home.levels() if free >= size)
+        return set(self._victims(is_pinned=is_pinned)).union(*open_nodes)
 
     def _clear(self, piece: Demand, node_id: str, *, is_pinned: bool) -> Clearing | None:
         home = self.draft.board.home
@@ -188,19 +219,13 @@ class Reservoir:
         return Clearing(gpus, least_s, node_id, tuple(chosen), free + gpus)
 
 
-def _find(draft: Draft, *, is_pinned: bool) -> dict[str, list[Victim]]:
-    terms, params = draft.terms, draft.terms.params
-    hold_s = params.pinned_hold_s if is_pinned else params.hold_s
-    run_s = params.pinned_run_s if is_pinned else params.min_run_s
+def _by_node(
+    able: list[tuple[Victim, float]], hold_s: float, run_s: float
+) -> dict[str, list[Victim]]:
     found: dict[str, list[Victim]] = {}
-    for job in draft.at_home.values():
-        if job.checkpoint is None or not job.is_single or terms.stretch_s(job) < run_s:
-            continue
-        spare_s = terms.spare_s(job)
-        if spare_s < hold_s or not terms.may_suspend(job):
-            continue
-        if terms.may_interrupt(job, keep=1 + draft.kept_for_exchange(job)):
-            found.setdefault(job.slots[0].node_id, []).append(Victim(job, spare_s, job.gpus))
+    for victim, stretch_s in able:
+        if victim.spare_s >= hold_s and stretch_s >= run_s:
+            found.setdefault(victim.job.slots[0].node_id, []).append(victim)
     for victims in found.values():
         victims.sort(key=lambda v: (-v.gpus, -v.spare_s, v.job.job_id))
     if len(found) <= _MOST_NODES:
