@@ -170,6 +170,8 @@ def _wanted(settings: Settings, host: Host, dial: Mapping[str, tuple[str, int]])
         python=host.python or settings.onprem.python,
         gpus=host.gpus,
         is_auto=host.accelerators == "auto",
+        min_driver=settings.onprem.min_driver or "",
+        min_cuda=settings.onprem.min_cuda or "",
         object_store_bytes=settings.ray.store_bytes(is_shared=False),
         ports={name: f"{word} {where.get(name, '')}".strip() for name, word in words.items()},
     )

@@ -139,6 +139,8 @@ def ray_node_expected(
         expected["gpus"] = gpu_count
         if preflight.min_driver:
             expected["min_driver"] = preflight.min_driver
+        if preflight.min_cuda:
+            expected["min_cuda"] = preflight.min_cuda
     if preflight.install_ray and version:
         install = [plan.python, "-P", "-m", "pip", "install", "--no-input"]
         expected["install"] = [*install, f"ray[default]=={version}"]

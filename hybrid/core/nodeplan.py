@@ -108,6 +108,10 @@ _Driver: TypeAlias = Annotated[
     str,
     spelled(r"([0-9]{1,6}(\.[0-9]{1,6}){0,3})?", "a version of the driver", '"535.104", in quotes'),
 ]
+_Cuda: TypeAlias = Annotated[
+    str,
+    spelled(r"([0-9]{1,3}(\.[0-9]{1,3}){0,2})?", "a version of CUDA", '"12.4", in quotes'),
+]
 _Port: TypeAlias = FixedPort | Literal["auto"]
 
 
@@ -152,12 +156,16 @@ class Preflight(Model):
             the machine reaches; without it such a machine is given up, with the reason.
         min_driver: Oldest NVIDIA driver that the image may have, such as `"535.104"`, in quotes;
             any when absent.
+        min_cuda: Oldest CUDA that the image's driver must serve, such as `"12.4"`, in quotes: what
+            the cluster's work needs. Whatever it says, an image that brings a CUDA of a newer
+            major version than its driver serves is refused.
         logical_gpus: GPUs are numbers only, as in an emulated cloud: no node asks nvidia-smi for
             them.
     """
 
     install_ray: bool = False
     min_driver: _Driver = ""
+    min_cuda: _Cuda = ""
     logical_gpus: bool = False
 
 

@@ -41,6 +41,7 @@ class Expected:
         gpus: How many nvidia-smi must show at least; with 0 it is not asked.
         gpus_within_s: How long the driver may take to show them.
         min_driver: Oldest NVIDIA driver; `""` for any.
+        min_cuda: Oldest CUDA that the driver must serve; `""` for any.
         install: The command that installs Ray; empty when that is not allowed.
         install_limit_s: How long it may take.
     """
@@ -50,6 +51,7 @@ class Expected:
     gpus: int = 0
     gpus_within_s: float = 60.0
     min_driver: str = ""
+    min_cuda: str = ""
     install: tuple[str, ...] = ()
     install_limit_s: float = 900.0
 
@@ -203,12 +205,16 @@ def _expected(value: object) -> Expected | None:
     min_driver = _text(value, "min_driver") if value.get("min_driver") else ""
     if not _VERSION.fullmatch(min_driver):
         raise ValueError("'min_driver' must be a version, such as 535.104")
+    min_cuda = _text(value, "min_cuda") if value.get("min_cuda") else ""
+    if not _VERSION.fullmatch(min_cuda):
+        raise ValueError("'min_cuda' must be a version, such as 12.4")
     return Expected(
         ray=_text(value, "ray") if value.get("ray") else "",
         python=_text(value, "python") if value.get("python") else "",
         gpus=gpus,
         gpus_within_s=_number(value, "gpus_within_s", Expected.gpus_within_s),
         min_driver=min_driver,
+        min_cuda=min_cuda,
         install=_texts(value, "install") if value.get("install") else (),
         install_limit_s=_number(value, "install_limit_s", Expected.install_limit_s),
     )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hybrid.node import cuda
 from hybrid.node.orders import Expected
 
 PROBE_S = 60.0
@@ -114,6 +115,17 @@ class Preflight:
             self.pause(_AGAIN_S)
             waited_s += _AGAIN_S
         self.say("")
+        self._check_cuda()
+
+    def _check_cuda(self) -> None:
+        served = cuda.served_by_driver(self.run(cuda.DRIVER, DRIVER_S).words)
+        compiler = cuda.of_compiler(self.run(cuda.NVCC, DRIVER_S).words)
+        brought = (compiler,) if compiler else cuda.libraries()
+        if problem := cuda.trouble(served, brought, self.expected.min_cuda):
+            raise UnfitError(
+                f"the CUDA of this image does not fit: {problem}: use an image with a newer "
+                "driver or an older CUDA, or lower the provider's `min_cuda`"
+            )
 
     def _gpu_problem(self) -> str:
         code, words = self.run(_SMI, DRIVER_S)

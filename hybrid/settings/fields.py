@@ -133,6 +133,9 @@ Infra: TypeAlias = Annotated[
 ]
 BindHost: TypeAlias = Annotated[str, PlainValidator(words.bind_host), _schema("string")]
 Text: TypeAlias = Annotated[str, PlainValidator(words.line_of_text), _schema("string", minLength=1)]
+VersionText: TypeAlias = Annotated[
+    str, PlainValidator(readers.version), _schema("string", pattern="^[0-9]+([.][0-9]+){0,3}$")
+]
 NodeLabels: TypeAlias = Annotated[
     dict[str, str],
     PlainValidator(words.labels),

@@ -32,6 +32,7 @@ from hybrid.settings.fields import (
     SshOptions,
     StoreSize,
     Text,
+    VersionText,
 )
 from hybrid.settings.scalars import resolve
 from hybrid.settings.section import Section
@@ -169,6 +170,12 @@ class Onprem(Section):
 
     python: PythonPath = Field(
         "python3", description="Interpreter that has Ray, on hosts over SSH."
+    )
+    min_driver: VersionText | None = Field(
+        None, description="Oldest NVIDIA driver of a host over SSH whose GPUs are used."
+    )
+    min_cuda: VersionText | None = Field(
+        None, description="Oldest CUDA that its driver must serve, such as 12.4."
     )
     ssh: SshAccess = Field(default_factory=SshAccess, description="How hosts are reached.")
     hosts: tuple[Host, ...] = Field((), description="One entry for each machine.")

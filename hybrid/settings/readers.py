@@ -131,6 +131,14 @@ def store_size(value: object) -> int | Literal["auto"]:
     return number
 
 
+def version(value: object) -> str:
+    """Read a version that is made of numbers, such as a driver's."""
+    words = text(_as_text(value), "a version", "numbers with dots, for example 535.104")
+    if not re.fullmatch(r"[0-9]{1,6}([.][0-9]{1,6}){0,3}", words):
+        raise ValueError(f"{shown(value)} is not a version; write for example 535.104")
+    return words
+
+
 def gpus(value: object) -> GpuRequest:
     """Read the GPUs of one node."""
     if isinstance(value, GpuRequest):

@@ -87,6 +87,7 @@ def test_everything_can_be_said() -> None:
         ("ports", [3000, 2000]),
         ("ports", [80, 90]),
         ("ports", ["2000", "3000"]),
+        ("expected", {"min_cuda": "twelve"}),
         ("drain_command", "ray"),
         ("drain_command", ["ray", 1]),
         ("takeback", 60),

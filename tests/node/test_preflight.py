@@ -162,6 +162,33 @@ def test_an_old_driver_is_told(image: Image, driver: str, least: str) -> None:
     assert f"this image has NVIDIA driver {driver} and at least {least} is expected" in problem
 
 
+SMI = "#!/bin/sh\n[ $# -gt 0 ] && exec echo 550.54\necho '| CUDA Version: 12.4 |'\n"
+
+
+def test_a_driver_that_serves_too_old_a_cuda_is_told(image: Image) -> None:
+    image.has("nvidia-smi", SMI)
+
+    problem = image.refused(gpus=1, min_cuda="12.8")
+
+    assert "its NVIDIA driver serves CUDA up to 12.4, and 12.8 is expected: use an im" in problem
+
+
+def test_an_image_whose_cuda_is_too_new_for_its_driver_is_told(image: Image) -> None:
+    image.has("nvidia-smi", SMI)
+    image.has("nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.48'\n")
+
+    problem = image.refused(gpus=1)
+
+    assert "it brings CUDA 13.0, and its NVIDIA driver serves CUDA up to 12.4" in problem
+
+
+def test_a_cuda_that_its_driver_serves_joins(image: Image) -> None:
+    image.has("nvidia-smi", SMI)
+    image.has("nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 12.8, V12.8.61'\n")
+
+    assert image.boot(Phase.RUNNING, gpus=1, min_cuda="12.4") == ""
+
+
 def test_a_driver_that_comes_up_late_is_waited_for(image: Image) -> None:
     mark = image.tools / "asked"
     image.has(

@@ -45,12 +45,14 @@ class Gpus(_Heard):
 
     Attributes:
         cuda: Newest CUDA that the driver can run; `""` when unknown.
+        compiler: The version of CUDA's compiler there; `""` without one.
         problem: Why it says nothing.
         on_bus_count: NVIDIA's cards that the machine has, with or without a driver.
     """
 
     found: tuple[Gpu, ...] = ()
     cuda: str = ""
+    compiler: str = ""
     problem: str = ""
     on_bus_count: int = 0
 

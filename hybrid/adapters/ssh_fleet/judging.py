@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.adapters.ssh_fleet.choosing import choose, described
-from hybrid.adapters.ssh_fleet.facts import Facts
+from hybrid.adapters.ssh_fleet.facts import Facts, Gpus
 from hybrid.adapters.ssh_fleet.refusals import NoPythonError, SshError
 from hybrid.core.quantity import GpuRequest
+from hybrid.node import cuda
 
 _GIB = 2**30
 _DISK_FAIL_GIB, _DISK_WARN_GIB = 0.5, 5.0
@@ -48,6 +49,7 @@ class Wanted:
         python: Path of its interpreter, as configured.
         gpus: GPUs of the configuration.
         is_auto: It takes whatever GPUs are there.
+        min_driver, min_cuda: What its driver must be, and must serve; `""` for any.
         object_store_bytes: Of the node; `None` leaves it to Ray.
         ports: What it must reach, in words, by name.
         is_head_up: The head answers; before, a port that refuses says nothing.
@@ -59,6 +61,8 @@ class Wanted:
     python: str = "python3"
     gpus: GpuRequest | None = None
     is_auto: bool = False
+    min_driver: str = ""
+    min_cuda: str = ""
     object_store_bytes: int | None = None
     ports: Mapping[str, str] = field(default_factory=dict)
     is_head_up: bool = True
@@ -147,6 +151,12 @@ def _gpus(facts: Facts, wanted: Wanted) -> Finding:
             )
         return Finding("gpus", "ok", "none, as configured")
     found = f"{described(choice.taken)}; {driver}"
+    if problem := _driver_problem(has, wanted):
+        remedy = "install a newer driver there, or lower onprem.min_driver or min_cuda"
+        return Finding("gpus", "fail", f"{found}: {problem}", remedy, is_blocking=True)
+    if problem := cuda.trouble(has.cuda, filter(None, [has.compiler])):
+        remedy = "install a newer driver there, or an older CUDA"
+        return Finding("gpus", "warn", f"{found}: {problem}", remedy)
     if len(choice.types) > 1:
         return Finding(
             "gpus",
@@ -156,6 +166,14 @@ def _gpus(facts: Facts, wanted: Wanted) -> Finding:
         )
     left = len(has.found) - len(choice.taken)
     return Finding("gpus", "ok", f"{found}; {left} more left alone" if left else found)
+
+
+def _driver_problem(has: Gpus, wanted: Wanted) -> str:
+    least = wanted.min_driver
+    drivers = [gpu.driver for gpu in has.found]
+    if least and min(map(cuda.numbers, drivers)) < cuda.numbers(least):
+        return f"at least driver {least} is expected"
+    return cuda.trouble(has.cuda, (), wanted.min_cuda)
 
 
 def _example(types: Mapping[str, int]) -> str:

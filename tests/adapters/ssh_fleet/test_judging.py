@@ -79,6 +79,27 @@ def test_a_store_that_does_not_fit_into_shared_memory_is_a_warning() -> None:
     assert finding("memory", want=want, shm_free_bytes=2**26).state == "warn"
 
 
+@pytest.mark.parametrize(
+    ("has", "want", "words", "is_blocking"),
+    [
+        ({}, {"min_driver": "999"}, "at least driver 999 is expected", True),
+        ({}, {"min_cuda": "12.9"}, "serves CUDA up to 12.8, and 12.9 is expected", True),
+        ({"cuda": ""}, {"min_cuda": "12.9"}, "does not say which CUDA", True),
+        ({"compiler": "13.0"}, {}, "it brings CUDA 13.0, and its NVIDIA driver serves", False),
+    ],
+)
+def test_a_driver_that_is_too_old_for_the_cluster_or_for_its_cuda_is_told(
+    has: dict[str, Any], want: dict[str, Any], words: str, is_blocking: bool
+) -> None:
+    gpus = {"found": [A100], "cuda": "12.8", **has}
+
+    told = finding("gpus", want=wanted(is_auto=True, **want), gpus=gpus)
+
+    assert words in told.found
+    assert told.is_blocking is is_blocking
+    assert "newer driver" in told.remedy
+
+
 def test_gpus_are_told_with_driver_and_cuda() -> None:
     gpus = {"found": [A100], "cuda": "12.8"}
     want = wanted(gpus=gpu_request("A100:1"))

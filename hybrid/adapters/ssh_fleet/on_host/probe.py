@@ -157,9 +157,19 @@ def _gpus() -> dict[str, object]:
     return {
         "found": found,
         "cuda": cuda[1] if cuda else "",
+        "compiler": _compiler(),
         "problem": problem,
         "on_bus_count": _on_bus_count(),
     }
+
+
+def _compiler() -> str:
+    """Return the version of CUDA's compiler, which stands for the CUDA that work is built with."""
+    program = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    found = re.search(
+        r"release ([0-9]+[.][0-9]+)", _call([program, "--version"])[1] if program else ""
+    )
+    return found[1] if found else ""
 
 
 def _gpu(line: str) -> dict[str, object] | None:
