@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hybrid.sim.traces.collecting import LONGEST_S
 from hybrid.sim.traces.csvfile import plain, stem, write_table
 from hybrid.sim.traces.reading import (
     BadLineError,
@@ -19,6 +20,8 @@ from hybrid.sim.traces.reading import (
 from hybrid.sim.traces.trace import Skipped
 
 COLUMNS = ("start_s", "length_s", "requests_per_s", "interarrival_cv")
+_HIGHEST_PER_S = 1e9
+"""No service gets more; a larger number is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,8 @@ def window_of(start_s: float, length_s: float, rate: float, cv: float) -> RateWi
     Raises:
         BadLineError: One of them is out of bounds.
     """
+    if start_s + length_s > LONGEST_S or rate > _HIGHEST_PER_S or cv > _HIGHEST_PER_S:
+        raise BadLineError("a number is too large; in other units?", f"{start_s:g}, {rate:g}")
     try:
         return RateWindow(start_s, length_s, rate, cv)
     except ValueError:

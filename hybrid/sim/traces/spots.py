@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from hybrid.sim.traces.collecting import LONGEST_S
 from hybrid.sim.traces.csvfile import plain, stem, write_table
 from hybrid.sim.traces.reading import (
     BadLineError,
@@ -141,6 +142,8 @@ def _span(_line: int, cells: Mapping[str, str]) -> tuple[str, SpotSpan]:
     )
     if span.start_s < 0 or span.end_s <= span.start_s or span.available < 0:
         raise BadLineError("a number is below 0, or the span has no length")
+    if span.end_s > LONGEST_S:
+        raise BadLineError("a number is too large; in other units?", cells["end_s"])
     return cells["zone"].strip(), span
 
 

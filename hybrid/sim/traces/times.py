@@ -19,7 +19,9 @@ def instant_s(cell: str) -> float:
     head, dot, fraction = text.partition(".")
     try:
         at = datetime.fromisoformat(head)
-        parts = float(f"0.{fraction}") if dot else 0.0
     except ValueError:
         raise BadLineError("the time of submission is not one", text) from None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() + parts
+    if dot and not (fraction.isascii() and fraction.isdigit() and len(fraction) <= 9):
+        raise BadLineError("the time of submission is not one", text)
+    seconds = (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    return seconds + float(f"0.{fraction or 0}")

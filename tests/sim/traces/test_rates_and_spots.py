@@ -36,13 +36,16 @@ def test_rates_read_back_the_same(tmp_path: Path) -> None:
 
 def test_windows_are_sorted_and_one_that_reaches_into_another_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
-    path.write_text(RATES + "60,60,2,1\n0,60,1,1\n90,60,3,1\n120,60,x,1\n", encoding="utf-8")
+    path.write_text(
+        RATES + "60,60,2,1\n0,60,1,1\n90,60,3,1\n120,60,x,1\n1e300,1e300,1,1\n", encoding="utf-8"
+    )
 
     trace = read_rates(path)
 
     assert [window.start_s for window in trace.windows] == [0.0, 60.0]
     assert [(each.reason, each.first_rows) for each in trace.skipped] == [
         ("requests_per_s is not a plain number", (5,)),
+        ("a number is too large; in other units?", (6,)),
         ("earlier than the line before; sorted", (2,)),
         ("reaches into another window", (4,)),
     ]

@@ -13,7 +13,8 @@ from hybrid.sim.traces.times import instant_s
 
 _ORIGINAL = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 _SHORT = ("arrival_s", "input_tokens", "output_tokens")
-_MOST_WINDOWS = 10_000_000
+_MOST_WINDOWS = 1_000_000
+"""Nearly two years of minutes; far apart are times in mixed units."""
 
 
 def read_azure_llm(
@@ -69,7 +70,10 @@ def _windows(path: Path, arrivals: list[float], window_s: float) -> list[RateWin
     zero_s, last_s = arrivals[0], arrivals[-1] - arrivals[0]
     count = int(last_s // window_s) + 1
     if count > _MOST_WINDOWS:
-        raise TraceError(f"{path} spans {last_s:.0f} s, too many windows of {window_s:g} s")
+        raise TraceError(
+            f"{path} spans {last_s:.0f} s, too many windows of {window_s:g} s; take longer ones, "
+            "unless its times are in mixed units"
+        )
     by_window: list[list[float]] = [[] for _ in range(count)]
     for at_s in arrivals:
         by_window[int((at_s - zero_s) // window_s)].append(at_s)

@@ -92,6 +92,5 @@ def _numbers(cells: list[str]) -> tuple[float, float, float]:
     if len(cells) < 3:
         raise BadLineError("fewer than three numbers", str(len(cells)))
     start, rate, variation = (number(cell, "a number") for cell in cells[:3])
-    if min(start, rate, variation) < 0:
-        raise BadLineError("a number is below 0")
+    window_of(start, _WINDOW_S, rate, variation)  # refuses what is out of bounds
     return start, rate, variation

@@ -12,9 +12,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from hybrid.sim.traces.collecting import LONGEST_S
 from hybrid.sim.traces.csvfile import stem
 from hybrid.sim.traces.reading import OnPart, TraceError, lines_of
 from hybrid.sim.traces.spots import SpotTrace, SpotZone, zone_of
+from hybrid.sim.traces.trace import DAY_S
 
 _LARGEST_CHARS = 256 * 2**20
 
@@ -65,14 +67,16 @@ def _zones(file: Path) -> Iterator[SpotZone]:
 
 def _checked(file: Path, zone: str, about: Any, runs: list[tuple[int, int]]) -> SpotZone:
     gap_s = float(about["gap_seconds"])
-    if not 0.0 < gap_s < float("inf"):
-        raise TraceError(f"{file}: gap_seconds of {zone} is {gap_s}, not above 0")
+    if not 0.0 < gap_s <= DAY_S:
+        raise TraceError(f"{file}: gap_seconds of {zone} is {gap_s}, not above 0 and up to a day")
     said = about.get("n")
     if said is not None and said != sum(ticks for _, ticks in runs):
         raise TraceError(f"{file}: the runs of {zone} do not add up to {said} ticks")
     made = zone_of(zone, gap_s, runs)
     if not made.spans:
         raise TraceError(f"{file}: zone {zone} has no ticks")
+    if made.spans[-1].end_s > LONGEST_S:
+        raise TraceError(f"{file}: zone {zone} is longer than ten years; are its numbers ticks?")
     return made
 
 

@@ -23,6 +23,7 @@ AZURE = """TIMESTAMP,ContextTokens,GeneratedTokens
 2023-11-16 18:15:48.6805900,879,55
 2023-11-16 18:18:06.6805900,91,16
 never,91,16
+2023-11-16 18:15:46.9e999,91,16
 """
 
 
@@ -42,7 +43,7 @@ def test_requests_become_rates_and_quiet_windows_are_there(tmp_path: Path) -> No
     )
     assert {each.reason: each.first_rows for each in trace.skipped} == {
         "earlier than the line before; sorted": (4,),
-        "the time of submission is not one": (6,),
+        "the time of submission is not one": (6, 7),
     }
 
 
@@ -110,6 +111,7 @@ def test_run_lengths_are_the_same_as_the_ticks(tmp_path: Path) -> None:
         ({"z": {"gap_seconds": 5, "n": 3, "rle": [[1, 2]]}}, "do not add up to 3 ticks"),
         ({"z": {"gap_seconds": 5, "rle": [[-1, 2]]}}, "is not a count"),
         ({"z": {"gap_seconds": 5, "rle": []}}, "has no ticks"),
+        ({"z": {"gap_seconds": 5, "rle": [[1, 10**20]]}}, "longer than ten years"),
         ({"metadata": {"gap_seconds": 5}, "data": [0.5]}, "is not a count"),
     ],
 )
