@@ -19,7 +19,7 @@ from hybrid.adapters.ray import RayCluster
 from hybrid.control.params import ControlParams
 from hybrid.core.policy.params import PolicyParams
 from hybrid.node.environment import TAG
-from scripts.bench_parts import big, clouds, mixed, tick
+from scripts.bench_parts import big, clouds, mixed, policy, tick
 from scripts.bench_parts.burst import Burst, lateness
 from scripts.bench_parts.byhand import end, recipes
 from scripts.bench_parts.commands import interleaved
@@ -134,6 +134,23 @@ def test_the_mixed_part_tells_our_time_from_the_emulators() -> None:
     assert isinstance(theirs, dict)
     assert theirs.keys() == {"aws", "gcp", "baidu"}
     assert found["mixed_renewing_tick_ms"].details["runs"] == 1
+
+
+@pytest.mark.slow
+def test_the_policy_part_asks_ray_for_the_same_requests() -> None:
+    found = {f.name: f for f in policy.figures((20,), (40,), runs=2)}
+
+    assert list(found) == ["decide_jobs_20_p99_ms", "decide_to_ray_40_ratio", "usd_to_ray_40_ratio"]
+    actions = found["decide_jobs_20_p99_ms"].details["actions"]
+    assert isinstance(actions, dict)
+    assert actions["launch"] > 0
+    bought = found["usd_to_ray_40_ratio"].details
+    assert isinstance(bought["ours"], dict)
+    assert isinstance(bought["rays"], dict)
+    # Everybody gets a place: no fewer GPUs are rented than are asked for.
+    asked = sum(policy.pending(40))
+    for nodes in (bought["ours"], bought["rays"]):
+        assert sum(size * count for size, count in nodes.items()) >= asked
 
 
 def test_the_tick_part_measures_what_it_says() -> None:

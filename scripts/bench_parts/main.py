@@ -18,6 +18,7 @@ from scripts.bench_parts import (
     commands,
     machine,
     mixed,
+    policy,
     quickstart,
     rest,
     start,
@@ -31,6 +32,7 @@ ALONE: dict[str, Callable[[], list[Figure]]] = {
     "tick": tick.measure,
     "clouds": clouds.measure,
     "mixed": mixed.measure,
+    "policy": policy.measure,
     "up": start.measure,
 }
 """Parts that need no cluster, or make their own."""
