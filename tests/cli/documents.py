@@ -36,7 +36,9 @@ from hybrid.core.views import (
     PlanView,
     StatusView,
 )
+from hybrid.sim.bench.view import BenchView
 from hybrid.sim.bounds.report import BoundsView
+from hybrid.sim.runs import SimRunsView
 from hybrid.sim.traces.summary import TraceView
 from tests.cli.reference import configuration, python
 
@@ -58,6 +60,8 @@ COMMANDS: Sequence[tuple[str, str, type[BaseModel]]] = (
     ("hybrid gc --json", "POST /api/v1/gc", GcView),
     ("hybrid drain, pause, resume --json", "POST /api/v1/drain, pause, resume", Accepted),
     ("hybrid trace import, hybrid trace show --json", "(command line only)", TraceView),
+    ("hybrid sim run, hybrid sim compare --json", "(command line only)", SimRunsView),
+    ("hybrid sim bench --json", "(command line only)", BenchView),
     ("hybrid sim bound --json", "(command line only)", BoundsView),
     ("(API only)", "GET /api/v1/instances?limit=", InstancesView),
     ("(API only)", "GET /healthz, no token", HealthView),
