@@ -124,8 +124,10 @@ def _action_row(action: Action) -> Sequence[str]:
     if action.kind == "launch":
         price = words.rate(action.offer.usd_per_hour)
         what = f"{action.offer.instance_type} ({action.offer.offer_id})"
-    else:
+    elif action.kind == "drain" or action.kind == "terminate":
         price, what = words.NONE, action.instance_id
+    else:
+        price, what = words.NONE, action.job_id
     return (action.kind, what, price, action.reason.code, action.reason.message)
 
 
