@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
@@ -81,8 +82,9 @@ def run_all(
         try:
             _watch(futures, cells, parts, on_done)
         except BaseException:
-            # Not started ones at least: nobody waits for them any more.
             pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
             raise
         return [future.result() for future in futures]
 
@@ -117,6 +119,8 @@ _parts: list[Synchronized[float]] = []
 
 
 def _keep(parts: Any) -> None:
+    # Ctrl-C is for the command: it ends its processes itself, without a traceback of each.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _parts[:] = [parts]
 
 
