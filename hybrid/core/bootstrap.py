@@ -6,6 +6,7 @@ value, so nothing in a name or a label can become another option.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ __all__ = [
     "ray_node_environment",
     "ray_node_expected",
     "rented_node",
+    "shell_report",
 ]
 
 
@@ -65,6 +67,29 @@ def rented_node(
     except ValidationError as err:
         # Its own words quote all of the input.
         raise ValueError("; ".join(item["msg"] for item in err.errors(include_url=False))) from err
+
+
+def shell_report(spec: LaunchSpec, *, join_token: str, python: str, output: str) -> str:
+    """Return a shell function `tell` that reports an interpreter that runs no node program.
+
+    Such a machine would be paid until its join is overdue, and nobody would know why. Needs curl,
+    base64 and tr. What is in it is base64, so that nothing of it means anything to a shell.
+
+    Args:
+        spec: Whom it belongs to, and who is told.
+        join_token: Proves who tells.
+        python: The interpreter.
+        output: File with what it said; a plain path.
+    """
+    said = (
+        f"{python} of this image does not run this program: use an image that has both, or set "
+        "the provider's `python` to where they are; its last words: "
+    )
+    facts = {"instance_id": spec.instance_id, "join_token": join_token, "phase": "failed"}
+    # Up to the open quote of its last value, which the machine completes.
+    report = json.dumps(facts | {"problem": said}).removesuffix('"}')
+    url = f"{spec.controller_url.rstrip('/')}/api/v1/join/report"
+    return _TELL.format(report=_base64(report), url=_base64(url), output=output)
 
 
 def ray_head_command(plan: HeadPlan) -> list[str]:
@@ -167,6 +192,20 @@ def ray_node_environment(plan: NodePlan) -> dict[str, str | None]:
 
 _VERSION = re.compile(r"([0-9][0-9A-Za-z.+!-]{0,39})?")
 _JOB_START_LIMIT_S = 365 * 24 * 3600
+
+
+_TELL = """\
+tell() {{
+  words=$(tail -c 300 {output} | tr -c 'A-Za-z0-9 ._:/,()=-' ' ')
+  {{ printf %s {report} | base64 -d; printf '%s"}}' "$words"; }} |
+    curl -sf -m 10 --retry 9 --retry-delay 5 --retry-connrefused -o /dev/null \\
+      -H 'Content-Type: application/json' -d @- "$(printf %s {url} | base64 -d)"
+}}
+"""
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode(errors="replace")).decode()
 
 
 def _ray(python: str) -> list[str]:

@@ -69,7 +69,7 @@ def classify(
     if cloud is not None and cloud.state is CloudState.GONE:
         # Of a node that was drained, that Ray ended on it is no problem any more.
         is_drained = instance.state is _S.TERMINATING and instance.drain_reason is not None
-        said = "" if is_drained else cloud.problem
+        said = "" if is_drained else cloud.problem or sight.node_problem
         return Fact.GONE, said or ("" if has_reason(instance) else "the cloud says it is gone")
     if cloud is not None and instance.state in (_S.REQUESTED, _S.LOST):
         return Fact.FOUND_IN_CLOUD, ""

@@ -16,6 +16,7 @@ from hybrid.core.bootstrap import (
     ray_node_environment,
     ray_node_expected,
     rented_node,
+    shell_report,
 )
 from hybrid.core.models import LaunchSpec, Shape
 
@@ -81,7 +82,8 @@ HYBRID_END
 # A service, so that neither its own death nor a reboot ends the watch.
 systemctl daemon-reload
 systemctl enable --now --no-block hybrid-lease.service
-'$python' -P -m hybrid.node start '$folder'
+${tell}'$python' -P -m hybrid.node start '$folder' > start.out 2>&1
+case $$? in 0 | 3) ;; *) tell; shutdown -h now ;; esac
 """)
 
 # A spot instance is told two minutes before it is taken. Nothing of the answer is used unless it
@@ -143,7 +145,9 @@ def user_data(
     )
     node = json.dumps(orders, separators=(",", ":"))
     pause_s = every_s or (SPOT_EVERY_S if is_spot else EVERY_S)
+    report = shell_report(spec, join_token=join_token, python=python, output="start.out")
     script = _SCRIPT.substitute(
+        tell=report,
         instance_id=spec.instance_id,
         cluster_id=spec.cluster_id,
         folder=folder,

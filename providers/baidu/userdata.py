@@ -18,6 +18,7 @@ from hybrid.core.bootstrap import (
     ray_node_environment,
     ray_node_expected,
     rented_node,
+    shell_report,
 )
 from hybrid.core.models import LaunchSpec, Shape
 
@@ -69,6 +70,9 @@ def script(
         node=_encoded(json.dumps(node, sort_keys=True)),
         join_token=_encoded(join_token),
         python=shlex.quote(python),
+        tell=shell_report(
+            spec, join_token=join_token, python=python, output=f"{_FOLDER}/start.out"
+        ),
     )
     if len(text.encode()) > MAX_BYTES:
         raise ValueError(f"user data has {len(text.encode())} bytes; at most {MAX_BYTES} fit")
@@ -87,7 +91,7 @@ END
 base64 -d > {folder}/join_token <<'END'
 {join_token}
 END
-exec {python} -P -m hybrid.node start {folder}
+{tell}{python} -P -m hybrid.node start {folder} > {folder}/start.out 2>&1 || tell
 """
 
 

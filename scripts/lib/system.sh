@@ -6,6 +6,7 @@ hybrid_has() {
   case $1 in
     postgresql) command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
     iproute2) command -v ip >/dev/null || [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] ;;
+    systemd) command -v systemd-analyze >/dev/null ;;
     openssh-server) command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] ;;
     curl) command -v curl >/dev/null ;;
   esac
@@ -13,7 +14,7 @@ hybrid_has() {
 
 hybrid_missing() {
   local package
-  for package in postgresql iproute2 openssh-server curl; do
+  for package in postgresql iproute2 openssh-server curl systemd; do
     hybrid_has "$package" || printf '%s ' "$package"
   done
 }

@@ -162,6 +162,14 @@ def test_the_clouds_own_words_for_an_end_are_kept(cloud: CloudInstance, words: s
     assert found == (F.GONE, words)
 
 
+def test_a_machine_that_said_why_before_it_went_is_believed() -> None:
+    sight = seen(make_cloud(C.GONE)).model_copy(update={"node_problem": "no Python here"})
+
+    found = classify(make_instance(state=S.BOOTING), sight, now_s=NOW_S, patience=PATIENCE)
+
+    assert found == (F.GONE, "no Python here")
+
+
 def test_that_ray_ended_is_no_trouble_of_a_node_that_was_drained() -> None:
     drained = make_instance(
         state=S.TERMINATING, drain_reason=Reason(code="idle", message="idle for 6 s")

@@ -11,6 +11,7 @@ import pytest
 
 from hybrid.node.environment import TAG
 from hybrid.node.unit import Unit
+from tests.node.systemd import verified
 
 SYSTEMCTL = """\
 #!/bin/sh
@@ -102,3 +103,27 @@ def test_it_is_taken_away_and_that_can_be_repeated(tmp_path: Path, calls: Path) 
 def test_root_has_units_of_the_machine_and_others_their_own(tmp_path: Path) -> None:
     assert Unit.of_system(tmp_path, "c/n", "/p").place == Path("/etc/systemd/system")
     assert Unit.of_user(tmp_path, "c/n", "/p").place.parts[-3:] == (".config", "systemd", "user")
+
+
+# --- by systemd itself ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["system", "user"])
+def test_systemd_finds_no_fault_with_it(tmp_path: Path, kind: str) -> None:
+    made = Unit(tmp_path / "n 1%", "c0/gpu-1", "/p r/$x%h", kind, tmp_path / "units")
+    file = tmp_path / made.name
+    file.write_text(made.text)
+
+    assert verified(file, f"--{kind}") == ""
+
+
+def test_what_systemd_would_not_know_would_be_found(tmp_path: Path) -> None:
+    """Else the test above would prove nothing."""
+    made = unit(tmp_path)
+    file = tmp_path / made.name
+    file.write_text(made.text.replace("KillMode=mixed", "KillMode=mixt\nTasksMost=1"))
+
+    said = verified(file)
+
+    assert "kill mode" in said
+    assert "TasksMost" in said

@@ -19,6 +19,8 @@ from hybrid.core.models import LaunchSpec
 from hybrid.node.orders import Role, parse
 from providers.aws.userdata import LIMIT_BYTES, SHUTDOWN_AFTER_S, user_data
 from tests.node.box import wait_until
+from tests.node.controller import FakeController
+from tests.node.systemd import verified
 from tests.providers.aws_cloud import ACCOUNT, AwsCloud
 from tests.providers.contract import launch, make_spec
 
@@ -54,7 +56,7 @@ def boot(
     """Run the script; return the folders of the node and of stand-ins for what it starts."""
     folder, path = tmp_path / "node", tmp_path / "bin"
     where = {"folder": str(folder), "units": str(path), "python": str(path / "python")}
-    text = script(given, is_spot=is_spot, **where, **changes)
+    text = script(given, is_spot=is_spot, **{**where, **changes})
     path.mkdir()
     for name in ("systemctl", "python", "shutdown"):
         program = path / name
@@ -96,6 +98,26 @@ def test_the_script_leaves_a_node_that_can_be_started(tmp_path: Path) -> None:
     )
     unit = (fakes / "hybrid-lease.service").read_text()
     assert f"WorkingDirectory={folder}\nExecStart=/bin/bash watch\nRestart=always\n" in unit
+
+
+def test_a_python_that_is_not_there_is_told_at_once_and_ends_the_machine(tmp_path: Path) -> None:
+    with FakeController() as controller:
+        told = spec(controller_url=controller.url)
+        folder, fakes = boot(tmp_path, told, python="/opt/none/bin/python")
+
+        ((phase, problem),) = controller.reports
+
+    assert phase == "failed"
+    assert problem.startswith("/opt/none/bin/python of this image does not run this program: use")
+    assert "No such file or directory" in problem
+    assert (fakes / "shutdown.called").read_text() == "-h now\n"
+    assert (folder / "join_token").exists()
+
+
+def test_systemd_finds_no_fault_with_the_service_of_the_lease(tmp_path: Path) -> None:
+    _, fakes = boot(tmp_path, spec())
+
+    assert verified(fakes / "hybrid-lease.service") == ""
 
 
 def test_the_join_token_is_readable_by_root_only(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hybrid.core.models import LaunchSpec
 from hybrid.node.orders import Role, parse
 from providers.baidu.userdata import MAX_BYTES, script
+from tests.node.controller import FakeController
 from tests.providers.contract import make_spec
 
 
@@ -56,6 +57,23 @@ def test_the_script_writes_the_orders_and_the_token_and_starts_the_node(tmp_path
     assert {"--num-cpus=12", "--num-gpus=1"} <= set(orders.command)
     assert orders.env["RAY_CLOUD_INSTANCE_ID"] == spec.instance_id
     assert orders.lease_file is None  # the release time is the lease
+
+
+def test_a_python_that_has_no_such_program_is_told_at_once(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho \"no module named 'hybrid' \\$(id) \\\\\" >&2; exit 1\n")
+    python.chmod(0o700)
+    with FakeController() as controller:
+        spec = node_spec(controller_url=controller.url)
+        text = script(spec, SHAPE, python=str(python), join_token="a/b+c==")
+        folder = tmp_path / "node"
+        subprocess.run(["sh", "-c", text.replace("/var/lib/hybrid/node", str(folder))], check=True)
+
+        ((phase, problem),) = controller.reports
+
+    assert phase == "failed"
+    assert problem.startswith(f"{python} of this image does not run this program: use")
+    assert "no module named  hybrid" in problem
 
 
 def test_the_script_is_small_plain_and_always_the_same() -> None:

@@ -145,10 +145,18 @@ def _unit(folder: Path, tag: str, program: str) -> Unit | None:
 @contextmanager
 def _locked() -> Iterator[None]:
     """Keep others of ours away for as long as files are changed."""
-    _ROOT.mkdir(mode=0o700, exist_ok=True)
-    with (_ROOT / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    while True:
+        _ROOT.mkdir(mode=0o700, exist_ok=True)
+        try:
+            lock = (_ROOT / "lock").open("a")
+        except FileNotFoundError:  # its folder was removed by one that left
+            continue
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.fstat(lock.fileno()).st_nlink == 0:
+                continue  # while we waited, so others would not meet us at it
+            yield
+            return
 
 
 def _unpack(name: str, content: str) -> str:
@@ -178,6 +186,11 @@ def _tidy() -> None:
     for folder in (*nodes.glob("*"), nodes, programs):
         with suppress(OSError):
             folder.rmdir()
+    if [path.name for path in _ROOT.iterdir()] == ["lock"]:
+        # Nothing of ours is left, and nobody is between us: we hold the lock.
+        (_ROOT / "lock").unlink()
+        with suppress(OSError):
+            _ROOT.rmdir()
 
 
 def _write(path: Path, content: str) -> None:
