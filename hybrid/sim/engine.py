@@ -382,7 +382,8 @@ class Engine:
         if self.board.home.free_gpus <= 0 and self.board.cloud.free_gpus <= 0:
             return
         budget = late_budget(self._starts(), self.policy.jobs)
-        terms = Terms(self.now_s, self.policy.jobs, self.reserve_s, budget)
+        usd = self.params.usd_per_gpu_hour
+        terms = Terms(self.now_s, self.policy.jobs, self.reserve_s, budget, usd)
         draft = Draft(terms, self.board, dict(self.queue), self.at_home, self.in_cloud)
         self.policy.dispatch(draft)
         for action in draft.actions:

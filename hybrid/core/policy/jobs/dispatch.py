@@ -5,6 +5,7 @@ from __future__ import annotations
 from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.board import Nodes
 from hybrid.core.policy.jobs.draft import Draft
+from hybrid.core.policy.jobs.score import trip_usd
 
 
 def dispatch(draft: Draft, *, may_go_out: bool = True) -> None:
@@ -99,8 +100,18 @@ class Guard:
 
 
 def wants_home(job: JobView, draft: Draft) -> bool:
-    """Return whether a job in the cloud would come home if there were room."""
+    """Return whether a job in the cloud would come home if there were room.
+
+    Not before it has paid as much rent as its way home costs, in time and in shipped data: most
+    jobs that ran for a while run on for as long.
+    """
     terms = draft.terms
-    if job.checkpoint is None or terms.stretch_s(job) < terms.params.home_ratio * job.trip_s:
+    if job.checkpoint is None:
+        return False
+    shipping_usd = trip_usd(job, terms.params)
+    shipping_s = 0.0
+    if shipping_usd and terms.usd_per_gpu_hour and job.gpus:
+        shipping_s = 3600 * shipping_usd / (terms.usd_per_gpu_hour * job.gpus)
+    if terms.stretch_s(job) < terms.params.home_ratio * (job.trip_s + shipping_s):
         return False
     return terms.slack_s(job) >= job.trip_s and terms.may_interrupt(job)

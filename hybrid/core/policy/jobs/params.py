@@ -51,6 +51,14 @@ class JobParams(Model):
         idle_after_s: A rented node without work for this long is returned.
         node_size_margin: A node larger than a job needs is rented only if its price per GPU is
             lower by more than this share than that of one of the right size.
+        spot_mtbf_s: Mean time until a spot machine is taken back. An assumption: public traces
+            have an hour to a day.
+        spot_least_interval_s: Jobs on spot machines save no more often than this.
+        spot_most_gpus: Wider jobs are not rented spot machines for.
+        spot_margin: A spot machine is rented only if it is cheaper by more than this share, with
+            what being taken back costs.
+        egress_usd_per_gb: What a cloud asks for data that leaves it, per 10^9 bytes. Clouds
+            asked $0.08 to $0.12 in 2026-08.
     """
 
     late_share: float = Field(default=0.02, ge=0, le=10)
@@ -76,6 +84,11 @@ class JobParams(Model):
     home_wait_ratio: float = Field(default=0.5, ge=0)
     idle_after_s: float = Field(default=60.0, ge=0)
     node_size_margin: float = Field(default=0.1, ge=0, lt=1)
+    spot_mtbf_s: float = Field(default=21_600.0, gt=0)
+    spot_least_interval_s: float = Field(default=300.0, gt=0)
+    spot_most_gpus: float = Field(default=8.0, ge=0)
+    spot_margin: float = Field(default=0.1, ge=0, lt=1)
+    egress_usd_per_gb: float = Field(default=0.09, ge=0, allow_inf_nan=False)
 
 
 PROFILES: dict[ProfileName, JobParams] = {

@@ -12,7 +12,7 @@ from hybrid.core.policy.jobs.pack import pack_for
 from hybrid.core.policy.jobs.release import release
 from hybrid.core.policy.jobs.rent import JOB_WAITS, rent, unneeded_boots, urgent
 from hybrid.core.policy.jobs.suspend import Reservoir
-from hybrid.core.policy.jobs.terms import Terms, late_budget, reserve_s
+from hybrid.core.policy.jobs.terms import Terms, late_budget, least_usd_per_gpu_hour, reserve_s
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Action, Drain, Snapshot, Terminate
 
@@ -105,4 +105,5 @@ def board_of(snapshot: Snapshot) -> Board:
 def terms_of(snapshot: Snapshot, params: PolicyParams) -> Terms:
     """Return the clock of a plan."""
     budget = late_budget(snapshot.starts, params.jobs)
-    return Terms(snapshot.now_s, params.jobs, reserve_s(snapshot, params.jobs), budget)
+    price = least_usd_per_gpu_hour(snapshot)
+    return Terms(snapshot.now_s, params.jobs, reserve_s(snapshot, params.jobs), budget, price)

@@ -9,6 +9,7 @@ from hybrid.core.labels import admits_any
 from hybrid.core.models import Demand, Labels, Offer, Reason
 from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.draft import Draft
+from hybrid.core.policy.jobs.score import effective_usd_per_hour, is_spot
 from hybrid.core.policy.market import Market, is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Launch, Snapshot, Terminate
@@ -160,7 +161,7 @@ class _Buyer:
         trial = self.market.copy()
         chosen: list[Offer] = []
         for piece in left:
-            offer = self._best(piece, trial)
+            offer = self._best(job, piece, trial)
             if offer is None or len(self.launches) + len(chosen) >= self.params.launches_per_tick:
                 return
             trial.take(offer, 1)
@@ -172,23 +173,31 @@ class _Buyer:
             gang = self._gangs if len(chosen) > 1 else 0
             self.launches.append(Launch(offer=offer, reason=self._reason(job, offer), gang=gang))
 
-    def _best(self, piece: Demand, market: Market) -> Offer | None:
+    def _best(self, job: JobView, piece: Demand, market: Market) -> Offer | None:
         """Return the offer to rent for a piece: the right size, unless a larger is far cheaper."""
-        options = [
-            offer
+        terms = self.draft.terms
+        usd = {
+            offer.offer_id: cost
             for offer in market.offers
             if fits(piece.shape, offer.shape)
             and admits_any(piece.selectors, market.labels[offer.offer_id])
             and market.room_for(offer, 1)
-        ]
+            and (cost := effective_usd_per_hour(offer, job, terms)) is not None
+        }
+        options = [offer for offer in market.offers if offer.offer_id in usd]
         if not options:
             return None
         rank = min(offer.rank for offer in options)
         options = [offer for offer in options if offer.rank == rank]
-        least = min(map(_usd_per_gpu, options))
-        most = least / (1 - self.draft.terms.params.node_size_margin)
-        fair = [offer for offer in options if _usd_per_gpu(offer) <= most]
-        return min(fair, key=lambda o: (o.usd_per_hour, o.gpu_count, o.offer_id))
+
+        def per_gpu(offer: Offer) -> float:
+            # What is taken back now and then must be cheaper by a margin to be preferred.
+            margin = terms.params.spot_margin if is_spot(offer) else 0.0
+            return usd[offer.offer_id] / (1 - margin) / max(1, offer.gpu_count)
+
+        most = min(map(per_gpu, options)) / (1 - terms.params.node_size_margin)
+        fair = [offer for offer in options if per_gpu(offer) <= most]
+        return min(fair, key=lambda o: (per_gpu(o) * o.gpu_count, o.gpu_count, o.offer_id))
 
     def _reason(self, job: JobView, offer: Offer) -> Reason:
         terms = self.draft.terms
@@ -207,7 +216,3 @@ class _Buyer:
                 "usd_per_hour": offer.usd_per_hour,
             },
         )
-
-
-def _usd_per_gpu(offer: Offer) -> float:
-    return offer.usd_per_hour / max(1, offer.gpu_count)

@@ -16,6 +16,7 @@ class Terms:
     Attributes:
         reserve_s: From the wish for a node to the node, plus the guard: what a job must have
             left so that a node rented for it comes in time.
+        usd_per_gpu_hour: The least that a rented GPU costs; 0 when nothing can be rented.
         late_budget: How many more jobs may start later than the target for waits; negative when
             too many did, `None` when that is not known.
     """
@@ -24,6 +25,7 @@ class Terms:
     params: JobParams
     reserve_s: float
     late_budget: float | None = None
+    usd_per_gpu_hour: float = 0.0
 
     def progress_s(self, job: JobView) -> float:
         """Return the useful time of a job so far."""
@@ -122,3 +124,9 @@ def late_budget(starts: Starts | None, params: JobParams) -> float | None:
     if starts is None:
         return None
     return (1 - params.wait_target_share) * starts.count - starts.late_count
+
+
+def least_usd_per_gpu_hour(snapshot: Snapshot) -> float:
+    """Return the least that a GPU can be rented for; 0 when none can."""
+    prices = [o.usd_per_hour / o.gpu_count for o in snapshot.offers if o.gpu_count]
+    return min(prices, default=0.0)
