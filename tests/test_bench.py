@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,13 @@ def test_the_mixed_part_tells_our_time_from_the_emulators() -> None:
 def test_the_policy_part_asks_ray_for_the_same_requests() -> None:
     found = {f.name: f for f in policy.figures((20,), (40,), runs=2)}
 
-    assert list(found) == ["decide_jobs_20_p99_ms", "decide_to_ray_40_ratio", "usd_to_ray_40_ratio"]
+    assert list(found) == [
+        "decide_jobs_20_p99_ms",
+        "decide_to_ray_40_ratio",
+        "usd_to_ray_40_ratio",
+        "decide_to_ray_40_mix_ratio",
+        "usd_to_ray_40_mix_ratio",
+    ]
     actions = found["decide_jobs_20_p99_ms"].details["actions"]
     assert isinstance(actions, dict)
     assert actions["launch"] > 0
@@ -148,9 +155,11 @@ def test_the_policy_part_asks_ray_for_the_same_requests() -> None:
     assert isinstance(bought["ours"], dict)
     assert isinstance(bought["rays"], dict)
     # Everybody gets a place: no fewer GPUs are rented than are asked for.
-    asked = sum(policy.pending(40))
+    asked = sum(shape["GPU"] for shape in policy.pending(40))
     for nodes in (bought["ours"], bought["rays"]):
-        assert sum(size * count for size, count in nodes.items()) >= asked
+        assert sum(float(size) * count for size, count in nodes.items()) >= asked
+    # A process tells them to another as JSON.
+    json.dumps([asdict(figure) for figure in found.values()])
 
 
 def test_the_tick_part_measures_what_it_says() -> None:

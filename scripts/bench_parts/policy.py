@@ -3,8 +3,9 @@
 A program of its own (`python -m scripts.bench_parts.policy`), see `alone`. Ray's side is
 `ResourceDemandScheduler` of the installed version, which the autoscaler asks at each of its looks;
 both get the same pending requests in turns of one run, on an empty cluster with nodes of 1, 2, 4
-and 8 GPUs to rent. All of it only computes, so processor time is taken: it is the wall time of a
-quiet machine.
+and 8 GPUs to rent. Requests of GPUs alone have six shapes, and Ray tries each shape once; in a mix
+nearly each request has its own amount of CPUs. All of it only computes, so processor time is taken:
+it is the wall time of a quiet machine.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hybrid.core.models import InstanceState, Node, Reason
+from hybrid.core.models import Demand, InstanceState, Node, Reason
 from hybrid.core.models.work import Checkpoint, JobView, Slot
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.jobs.params import PROFILES
@@ -32,12 +33,14 @@ from tests.sim.baselines import rays_scheduler
 
 _NOW_S = 1e6
 _NODE_GPUS = 8
+_CPUS_PER_GPU = 12
 _TARGET_MS = {1_000: 50.0, 10_000: 250.0}
 _TARGET_RATIO = {1_000: 20.0, 3_000: 100.0}
 _SIZES = (100, 300, 1_000, 3_000, 10_000)
 _CUTS = ((8,), (8,), (4, 4), (4, 2, 2), (4, 2, 1, 1), (2, 2, 1, 1, 1, 1), (4, 3))
 _SITE = SimParams(gpus=0)
 _UNITS = {gpus: units_of(gpus, _NODE_GPUS) for gpus in (1, 2, 3, 4, 8, 16)}
+"""Shared by all jobs that ask for GPUs alone, as the simulator does it."""
 
 
 def measure() -> list[Figure]:
@@ -58,7 +61,8 @@ def figures(
     for size in sizes:
         yield _decide_figure(size, max(5, min(runs, runs * 1_000 // size)))
     for size in against:
-        yield from _ratio_figures(size, turns=3)
+        for is_mixed in (False, True):
+            yield from _ratio_figures(size, is_mixed=is_mixed, turns=3)
 
 
 def crowded(size: int, seed: int = 0) -> Snapshot:
@@ -99,19 +103,30 @@ def crowded(size: int, seed: int = 0) -> Snapshot:
     )
 
 
-def pending(size: int, seed: int = 0) -> list[float]:
-    """Return the GPUs of so many pending requests."""
+def pending(size: int, *, is_mixed: bool = False, seed: int = 0) -> list[dict[str, float]]:
+    """Return so many pending requests: GPUs, and CPUs too in a mix."""
     draw = random.Random(seed)
-    return [float(draw.choice((1, 1, 1, 2, 3, 4, 8))) for _ in range(size)]
+    made = []
+    for _ in range(size):
+        gpus = draw.choice((1, 1, 1, 2, 3, 4, 8))
+        shape = {"GPU": float(gpus)}
+        if is_mixed:
+            shape["CPU"] = float(draw.randint(1, _CPUS_PER_GPU * gpus))
+        made.append(shape)
+    return made
 
 
-def empty(requests: Sequence[float]) -> Snapshot:
+def empty(requests: Sequence[dict[str, float]]) -> Snapshot:
     """Return a snapshot with these requests and no node."""
     jobs = [
-        _job(f"q-{number:06d}", int(gpus), _NOW_S - 600.0, is_movable=True)
-        for number, gpus in enumerate(requests)
+        _job(f"q-{number:06d}", shape, _NOW_S - 600.0, is_movable=True)
+        for number, shape in enumerate(requests)
     ]
-    return Snapshot(now_s=_NOW_S, jobs=tuple(jobs), offers=offers_of(_SITE))
+    offers = tuple(
+        offer.model_copy(update={"shape": _node_shape(offer.gpu_count)})
+        for offer in offers_of(_SITE)
+    )
+    return Snapshot(now_s=_NOW_S, jobs=tuple(jobs), offers=offers)
 
 
 def _decide_figure(size: int, runs: int) -> Figure:
@@ -129,14 +144,15 @@ def _decide_figure(size: int, runs: int) -> Figure:
         value=ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))] * 1e3,
         unit="ms",
         target=_TARGET_MS.get(size),
-        details={**times.details(), "actions": Counter(a.kind for a in plan.actions)},
+        details={**times.details(), "actions": dict(Counter(a.kind for a in plan.actions))},
     )
 
 
-def _ratio_figures(size: int, *, turns: int) -> Iterator[Figure]:
-    requests = pending(size)
+def _ratio_figures(size: int, *, is_mixed: bool, turns: int) -> Iterator[Figure]:
+    requests = pending(size, is_mixed=is_mixed)
     snapshot, params = empty(requests), _eager(size)
-    asked = rays_scheduler.request_of(requests, (), [float(n) for n in _SITE.node_sizes])
+    sizes = _SITE.node_sizes
+    asked = rays_scheduler.request_for(requests, {float(n): _node_shape(n) for n in sizes})
     plan = decide(snapshot, params)
     ours_s, rays_s = [], []
     rays: Counter[float] = Counter()
@@ -149,16 +165,17 @@ def _ratio_figures(size: int, *, turns: int) -> Iterator[Figure]:
         rays_s.append(between_s - began_s)
     ours = Counter(float(a.offer.gpu_count) for a in _launches(plan))
     ratio = statistics.median(rays_s) / statistics.median(ours_s)
+    mix, words = ("_mix", "of GPUs and CPUs") if is_mixed else ("", "of GPUs")
     yield Figure(
-        name=f"decide_to_ray_{size}_ratio",
+        name=f"decide_to_ray_{size}{mix}_ratio",
         what=(
             f"decide() against Ray's ResourceDemandScheduler on the same {size:,} pending requests "
-            f"and no node, medians of {turns} turns, processor time; Ray takes {ratio:.0f} times "
-            f"as long"
+            f"{words} and no node, medians of {turns} turns, processor time; Ray takes "
+            f"{ratio:.0f} times as long"
         ),
         value=1 / ratio,
         unit="ratio",
-        target=1 / _TARGET_RATIO[size] if size in _TARGET_RATIO else None,
+        target=1 / _TARGET_RATIO[size] if is_mixed and size in _TARGET_RATIO else None,
         details={
             "ours_ms": shortened(statistics.median(ours_s) * 1e3),
             "rays_ms": shortened(statistics.median(rays_s) * 1e3),
@@ -168,7 +185,7 @@ def _ratio_figures(size: int, *, turns: int) -> Iterator[Figure]:
         },
     )
     yield Figure(
-        name=f"usd_to_ray_{size}_ratio",
+        name=f"usd_to_ray_{size}{mix}_ratio",
         what=(
             f"price of the nodes for them against those of Ray; {ours.total():,} nodes of the "
             f"jobs' own sizes against {rays.total():,} mostly large ones"
@@ -176,7 +193,7 @@ def _ratio_figures(size: int, *, turns: int) -> Iterator[Figure]:
         value=_gpus(ours) / _gpus(rays),
         unit="ratio",
         target=1.0,
-        details={"ours": dict(ours), "rays": dict(rays)},
+        details={"ours": _by_size(ours), "rays": _by_size(rays)},
     )
 
 
@@ -190,6 +207,10 @@ def _launches(plan: Plan) -> list[Launch]:
 
 def _gpus(nodes: Counter[float]) -> float:
     return sum(size * count for size, count in nodes.items())
+
+
+def _by_size(nodes: Counter[float]) -> dict[str, int]:
+    return {f"{size:g}": count for size, count in sorted(nodes.items())}
 
 
 def _with_id(node: Node) -> Node:
@@ -213,10 +234,15 @@ def _queued(number: int, draw: random.Random) -> JobView:
     return _job(f"q-{number:06d}", gpus, at_s, is_movable=draw.random() < 0.67)
 
 
-def _job(job_id: str, gpus: int, at_s: float, *, is_movable: bool) -> JobView:
+def _node_shape(gpus: int) -> dict[str, float]:
+    return {"GPU": float(gpus), "CPU": float(_CPUS_PER_GPU * gpus)}
+
+
+def _job(job_id: str, asked: int | dict[str, float], at_s: float, *, is_movable: bool) -> JobView:
+    whole = _UNITS[asked] if isinstance(asked, int) else (Demand(shape=asked, count=1),)
     return JobView(
         job_id=job_id,
-        units=_UNITS[gpus],
+        units=whole,
         submitted_at_s=at_s,
         max_wait_s=1_800.0,
         checkpoint=Checkpoint() if is_movable else None,

@@ -99,6 +99,7 @@ CASES: tuple[Case, ...] = (
         640,
         days=_PHILLY_DAYS,
         share=0.5,
+        profiles=("balanced",),
         baselines_of="philly-640",
         most_usd={"balanced": 105_000.0},
     ),

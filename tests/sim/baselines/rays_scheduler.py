@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ray.autoscaler.v2.instance_manager.config import NodeTypeConfig
 from ray.autoscaler.v2.scheduler import ResourceDemandScheduler, SchedulingRequest
@@ -21,20 +21,31 @@ def request_of(
     requests: Sequence[float], there: Sequence[Room], sizes: Sequence[float]
 ) -> SchedulingRequest:
     """Return what Ray's autoscaler would be asked: GPUs only, one node type for each size."""
+    return request_for(
+        [{"GPU": gpus} for gpus in requests], {size: {"GPU": size} for size in sizes}, there
+    )
+
+
+def request_for(
+    shapes: Sequence[Mapping[str, float]],
+    nodes: Mapping[float, Mapping[str, float]],
+    there: Sequence[Room] = (),
+) -> SchedulingRequest:
+    """Return the same for requests of any shape, and nodes by the GPUs that each has."""
     types = {
         _type(size): NodeTypeConfig(
             name=_type(size),
-            resources={"GPU": size},
+            resources=dict(resources),
             min_worker_nodes=0,
             max_worker_nodes=MOST_NODES,
         )
-        for size in sizes
+        for size, resources in nodes.items()
     }
     return SchedulingRequest(
         node_type_configs=types,
         max_num_nodes=MOST_NODES,
         resource_requests=ResourceRequestUtil.group_by_count(
-            [ResourceRequestUtil.make({"GPU": gpus}) for gpus in requests]
+            [ResourceRequestUtil.make(dict(shape)) for shape in shapes]
         ),
         gang_resource_requests=[],
         cluster_resource_constraints=[],
