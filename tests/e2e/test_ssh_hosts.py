@@ -40,6 +40,7 @@ class Site:
         for name, machine in self.machines.items():
             cards = [(f"GPU-{name}-{number}", CARD, 8192) for number in range(2)]
             machine.tool("nvidia-smi", nvidia_smi(*cards))
+            machine.tool("nvcc", "#!/bin/sh\nexit 127\n")  # this machine may have one
         options = keys.settings()
         hosts = [
             {"name": name, "address": machine.address, "accelerators": "auto", "cpus": 1}
