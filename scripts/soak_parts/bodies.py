@@ -5,12 +5,14 @@ Bursts come and go in three emulated clouds; the controller's process is looked 
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from hybrid.adapters.ledger import open_ledger, sqlite_url
@@ -42,6 +44,8 @@ class BodySoak:
             while (at_s := time.monotonic() - began_s) < 60.0 * minutes:
                 self._read()
                 self.samples.append(self._sample(at_s))
+                # What was seen is there also when it does not come to its end.
+                print(json.dumps(asdict(self.samples[-1])), file=sys.stderr, flush=True)
                 time.sleep(SAMPLE_EVERY_S)
 
     def _read(self) -> None:
