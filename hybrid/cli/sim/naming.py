@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -58,14 +57,6 @@ Set = Annotated[
         help="Change a parameter, such as rent_after=30s or sim.boot.median=4m; repeatable.",
         show_default=False,
     ),
-]
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a report too.", show_default=False),
-]
-Png = Annotated[
-    Path | None,
-    typer.Option("--png", metavar="FILE", help="Write its plots too.", show_default=False),
 ]
 
 

@@ -11,17 +11,15 @@ from hybrid.cli.options import Json
 from hybrid.cli.sim.choosing import A100_USD_PER_HOUR, Days, Gpus, Price, TraceName, Users
 from hybrid.cli.sim.naming import (
     Checkpointable,
-    Html,
     LateShare,
     MaxWait,
-    Png,
     Seed,
     Set,
     policies_of,
     settings_of,
     site_of,
 )
-from hybrid.cli.sim.simulating import chosen_jobs, simulated, written
+from hybrid.cli.sim.simulating import chosen_jobs, simulated
 
 
 def register(group: typer.Typer) -> None:
@@ -48,8 +46,6 @@ def run(
     price: Price = A100_USD_PER_HOUR,
     seed: Seed = 0,
     set_: Set = None,
-    html: Html = None,
-    png: Png = None,
     json: Json = False,
 ) -> None:
     """Run one policy on a trace: money, waits, promises, interruptions."""
@@ -58,7 +54,6 @@ def run(
     site = site_of(gpus, settings, max_wait=max_wait, late_share=late_share, price=price, seed=seed)
     jobs = chosen_jobs(trace, days, users, checkpointable, site)
     view = simulated(jobs, site, policies)
-    written(view, jobs, html, png)
     if json:
         output.write(view.model_dump_json().encode())
         return

@@ -1,10 +1,8 @@
-"""Runs what the commands ask for, and writes reports of it."""
+"""Runs what the commands ask for."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.cli import output, words
@@ -73,34 +71,3 @@ def _telling(meter: Meter, total: int) -> Callable[[int], None]:
             meter.show(done, total)
 
     return tell
-
-
-def written(view: SimRunsView, jobs: Trace, html: Path | None, png: Path | None) -> None:
-    """Write the reports that are asked for.
-
-    Raises:
-        ConfigError: The extra `sim` is missing, or a file cannot be written.
-    """
-    if html is None and png is None:
-        return
-    from hybrid.sim.bounds.report import bounds
-    from hybrid.sim.report import write_png, write_report
-
-    title = f"{jobs.name} on {view.params.gpus} GPUs"
-    if html is not None:
-        site = view.params
-        with Meter("Bounds") as meter:
-            least = bounds(
-                jobs,
-                site.gpus,
-                max_wait_s=site.max_wait_s,
-                late_share=site.late_share,
-                usd_per_gpu_hour=site.usd_per_gpu_hour,
-                on_phase=lambda phase: meter.show(0, 0, phase),
-            )
-        command = " ".join(["hybrid", *sys.argv[1:]])
-        write_report(view.results, html, title=title, bounds=least, params=site, command=command)
-        output.say(f"wrote {html}")
-    if png is not None:
-        write_png(view.results, png, title=title)
-        output.say(f"wrote {png}")
