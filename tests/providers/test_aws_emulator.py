@@ -54,6 +54,15 @@ def metadata(emulator: AwsEmulator, ec2_id: str, path: str) -> str:
     return fetch(f"{base}/meta-data/{path}", **{"X-aws-ec2-metadata-token": token})
 
 
+# --- lists ----------------------------------------------------------------------------------
+
+
+def test_more_instances_than_one_page_of_moto_are_all_listed(aws: AwsCloud) -> None:
+    made = {run(aws) for _ in range(102)}
+    pages = aws.client.pages("us-east-1", "ec2.describe_instances", "Reservations", MaxResults=50)
+    assert {one["InstanceId"] for reservation in pages for one in reservation["Instances"]} == made
+
+
 # --- launches -------------------------------------------------------------------------------
 
 

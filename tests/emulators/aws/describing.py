@@ -40,6 +40,9 @@ class Describer:
             if not name.startswith(_MOTO_FILTERS):
                 return error("InvalidParameterValue", f"The filter '{name}' is invalid")
         asked = {k: v for k, v in request.params.items() if k not in ("MaxResults", "NextToken")}
+        # moto has pages of 100 of its own; here are all of them, and the pages are ours.
+        if not list(request.numbered("InstanceId")):
+            asked["MaxResults"] = str(10**9)
         answer = self.moto.answer(request.with_params(asked))
         if answer.status != 200:
             return answer
