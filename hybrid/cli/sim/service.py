@@ -106,7 +106,7 @@ def service(
     ] = True,
     json: Json = False,
 ) -> None:
-    """Show what an inference service costs with the policy, and with tuned autoscalers."""
+    """Simulate an inference service: the policy, and tuned autoscalers."""
     rates = _rates(trace, days)
     from hybrid.core.policy.services import ServiceParams
     from hybrid.sim.services.compare import compare

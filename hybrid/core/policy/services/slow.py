@@ -45,6 +45,8 @@ def wish(view: ServiceView, seen: Look, lasting: int, params: ServiceParams) -> 
     # what may be borrowed is not known: count on no more than is there
     loans = view.on_loan_count if view.borrowable_count is None else view.borrowable_count
     ahead_rps = (seen.rate_rps or 0.0) * seen.growth * (1 + params.spike_share)
+    # what waits now is served within the time that one more boot takes
+    ahead_rps += (seen.backlog or 0.0) / (view.boot_s or params.assumed_boot_s)
     replicas = math.ceil(ahead_rps / view.replica_rps - 1e-9)
     return Wish(max(0, replicas - view.home_count - loans), max(0, lasting))
 

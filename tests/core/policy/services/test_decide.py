@@ -102,6 +102,13 @@ def test_room_that_loans_cannot_give_is_rented() -> None:
     assert rent.reason.facts["usd_per_hour"] == 60.0
 
 
+def test_a_queue_that_no_loan_can_serve_is_rented_for() -> None:
+    # 2,400 wait; served within a boot of 600 s they take one replica of 4 requests/s
+    plan = decide(NO_NOISE, rates=rates(40.0), backlog=2_400.0, borrowable_count=0)
+
+    assert [(a.kind, a.count) for a in plan.actions] == [("rent", 1)]
+
+
 def test_what_lasted_is_rented_for_and_then_the_loans_go_back() -> None:
     lows = ((NOW_S - 3_000.0, -5),)
     memory = PATIENT.model_copy(update={"lows": lows})
