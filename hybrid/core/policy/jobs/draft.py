@@ -44,6 +44,7 @@ class Draft:
     stopped: set[str] = field(default_factory=set)
     movable: list[JobView] | None = None
     failed_packs: set[object] = field(default_factory=set)
+    _keys: dict[str, QueueKey] = field(default_factory=dict)
 
     @classmethod
     def of(cls, jobs: tuple[JobView, ...], board: Board, terms: Terms) -> Draft:
@@ -103,7 +104,11 @@ class Draft:
 
     def key(self, job: JobView) -> QueueKey:
         """Return the order in which waiting jobs get a place at home."""
-        return (job.checkpoint is not None, self.terms.deadline_s(job), job.job_id)
+        # Asked for several times for each waiting job.
+        if job.job_id not in self._keys:
+            can_move = job.checkpoint is not None
+            self._keys[job.job_id] = (can_move, self.terms.deadline_s(job), job.job_id)
+        return self._keys[job.job_id]
 
     def reason(self, code: str, job: JobView) -> Reason:
         """Return why a waiting job starts, with the numbers that decided it."""

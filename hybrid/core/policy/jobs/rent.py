@@ -131,7 +131,9 @@ class Capacity:
         best: tuple[float, str, int] | None = None
         for kind, free in self.free.items():
             at = bisect_left(free, need)
-            if at < len(free) and admits_any(piece.selectors, self.labels[kind]):
+            if at < len(free) and (
+                not piece.selectors or admits_any(piece.selectors, self.labels[kind])
+            ):
                 order = (free[at], kind, at)
                 if best is None or order < best:
                     best = order
@@ -153,16 +155,21 @@ class _Buyer:
     draft: Draft
     capacity: Capacity
     launches: list[Launch] = field(default_factory=list)
+    _offers_by_piece: dict[object, list[Offer]] = field(default_factory=dict)
     _gangs: int = 0
 
     def buy(self, job: JobView, pieces: list[Demand]) -> None:
         """Launch for the pieces of a job that found no room: for all of them, or for none."""
         left = [piece for piece in pieces if not self.capacity.take(piece)]
-        trial = self.market.copy()
+        room_left = self.params.launches_per_tick - len(self.launches)
+        if not left or len(left) > room_left:
+            return
+        # A gang is tried on a copy: what its first nodes took is given back when one is missing.
+        trial = self.market.copy() if len(left) > 1 else self.market
         chosen: list[Offer] = []
         for piece in left:
             offer = self._best(job, piece, trial)
-            if offer is None or len(self.launches) + len(chosen) >= self.params.launches_per_tick:
+            if offer is None:
                 return
             trial.take(offer, 1)
             chosen.append(offer)
@@ -176,28 +183,36 @@ class _Buyer:
     def _best(self, job: JobView, piece: Demand, market: Market) -> Offer | None:
         """Return the offer to rent for a piece: the right size, unless a larger is far cheaper."""
         terms = self.draft.terms
-        usd = {
-            offer.offer_id: cost
-            for offer in market.offers
-            if fits(piece.shape, offer.shape)
-            and admits_any(piece.selectors, market.labels[offer.offer_id])
-            and market.room_for(offer, 1)
-            and (cost := effective_usd_per_hour(offer, job, terms)) is not None
-        }
-        options = [offer for offer in market.offers if offer.offer_id in usd]
-        if not options:
+        priced = []
+        for offer in self._holding(piece, market):
+            if market.room_for(offer, 1):
+                usd = effective_usd_per_hour(offer, job, terms)
+                if usd is not None:
+                    priced.append((offer, self._per_gpu(offer, usd)))
+        if not priced:
             return None
-        rank = min(offer.rank for offer in options)
-        options = [offer for offer in options if offer.rank == rank]
+        rank = min(offer.rank for offer, _ in priced)
+        priced = [(offer, usd) for offer, usd in priced if offer.rank == rank]
+        most = min(usd for _, usd in priced) / (1 - terms.params.node_size_margin)
+        fair = [(offer, usd) for offer, usd in priced if usd <= most]
+        return min(fair, key=lambda p: (p[1] * p[0].gpu_count, p[0].gpu_count, p[0].offer_id))[0]
 
-        def per_gpu(offer: Offer) -> float:
-            # What is taken back now and then must be cheaper by a margin to be preferred.
-            margin = terms.params.spot_margin if is_spot(offer) else 0.0
-            return usd[offer.offer_id] / (1 - margin) / max(1, offer.gpu_count)
+    def _holding(self, piece: Demand, market: Market) -> list[Offer]:
+        """Return the offers whose empty node holds a piece; thousands of pieces are alike."""
+        key = (tuple(sorted(piece.shape.items())), piece.selectors)
+        if key not in self._offers_by_piece:
+            self._offers_by_piece[key] = [
+                offer
+                for offer in market.offers
+                if fits(piece.shape, offer.shape)
+                and admits_any(piece.selectors, market.labels[offer.offer_id])
+            ]
+        return self._offers_by_piece[key]
 
-        most = min(map(per_gpu, options)) / (1 - terms.params.node_size_margin)
-        fair = [offer for offer in options if per_gpu(offer) <= most]
-        return min(fair, key=lambda o: (per_gpu(o) * o.gpu_count, o.gpu_count, o.offer_id))
+    def _per_gpu(self, offer: Offer, usd_per_hour: float) -> float:
+        # What is taken back now and then must be cheaper by a margin to be preferred.
+        margin = self.draft.terms.params.spot_margin if is_spot(offer) else 0.0
+        return usd_per_hour / (1 - margin) / max(1, offer.gpu_count)
 
     def _reason(self, job: JobView, offer: Offer) -> Reason:
         terms = self.draft.terms

@@ -12,7 +12,7 @@ from hybrid.core.policy.jobs.draft import Draft
 
 # A plan looks at no more nodes than this for victims, those with the most slack first. Enough
 # that the best of them is as good as the best of all, and few enough for ten thousand nodes.
-_MOST_NODES = 1_000
+_MOST_NODES = 400
 
 
 @dataclass(frozen=True, slots=True)
