@@ -96,7 +96,7 @@ PROFILES: dict[ProfileName, JobParams] = {
     "thrifty": JobParams(suspend_after_s=NEVER_EARLY, rent_after_s=NEVER_EARLY),
     # Spends the slack of running jobs at once, money soon after.
     "balanced": JobParams(),
-    # Rents at once and keeps nodes warm for longer.
-    "fast": JobParams(rent_after_s=0.0, wait_target_s=300.0, idle_after_s=120.0),
+    # Rents at once.
+    "fast": JobParams(rent_after_s=0.0, wait_target_s=300.0),
 }
 """What a team chooses between; each sets every threshold."""
