@@ -19,6 +19,8 @@ from hybrid.core.models import (
 from hybrid.sim.params import SimParams
 
 _HOME = {"site": "onprem"}
+# No lease is simulated. Not infinite, since a snapshot may be stored as JSON.
+_FOR_EVER_S = 10.0**9
 
 
 @dataclass(slots=True)
@@ -137,7 +139,7 @@ def booting(instance_id: str, offer: Offer, reason: Reason, now_s: float) -> Ins
         head_address="sim:0",
         controller_url="http://sim",
         labels={},
-        expires_at_s=math.inf,
+        expires_at_s=now_s + _FOR_EVER_S,
         ray_version="sim",
         python_version="sim",
     )
