@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from hybrid.core.models import Market, Offer
-from hybrid.core.models.work import Checkpoint
+from hybrid.core.models.work import Checkpoint, JobView
 from hybrid.core.policy.jobs.params import JobParams
 from hybrid.core.policy.jobs.score import spot_surcharge
 from tests.core.policy.jobs.make import TRIP_S, by_size, cluster, job, plan
@@ -19,8 +20,8 @@ def spot(usd: float) -> Offer:
     return by_size(4).model_copy(update=changes)
 
 
-def rented(waiting: object, usd: float) -> list[str]:
-    return plan(cluster(waiting, FULL, offers=(by_size(4), spot(usd))))  # type: ignore[arg-type]
+def rented(waiting: JobView, usd: float) -> list[str]:
+    return plan(cluster(waiting, FULL, offers=(by_size(4), spot(usd))))
 
 
 def test_the_surcharge_is_that_of_saving_as_often_as_is_best() -> None:
@@ -45,7 +46,7 @@ def test_spot_is_not_for_work_that_cannot_be_saved_or_could_not_be_late_once_mor
 
 def test_a_job_comes_home_when_it_has_paid_what_its_data_costs_to_ship() -> None:
     # 100 GB at $0.09 are $9, which is 3/4 h of four GPUs at $3.
-    heavy = {"checkpoint": Checkpoint(save_s=60, load_s=90, size_gb=100)}
+    heavy: dict[str, Any] = {"checkpoint": Checkpoint(save_s=60, load_s=90, size_gb=100)}
     due_s = TRIP_S + 0.75 * HOUR_S
     early = job("out", 4, on="i", ran_s=due_s - 1, **heavy)
     late = job("out", 4, on="i", ran_s=due_s, **heavy)

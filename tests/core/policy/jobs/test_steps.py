@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hybrid.core.models import Caps, Commitment
+from hybrid.core.models.work import JobView
 from hybrid.core.policy.plan import Move, Start, Starts, Suspend
 from hybrid.core.ports import Mode
 from tests.core.make import NOW_S, ONPREM
@@ -96,9 +99,9 @@ def test_a_job_at_its_quota_of_interruptions_is_left_alone() -> None:
 # --- suspending -----------------------------------------------------------------------------
 
 
-def rich(name: str = "rich", gpus: int = 8, **changes: object) -> object:
+def rich(name: str = "rich", gpus: int = 8, **changes: Any) -> JobView:
     """Return a job at home that has worked for 50 hours without a moment of delay."""
-    return job(name, gpus, **{"on": "h0", "ran_s": 50 * HOUR_S, **changes})  # type: ignore[arg-type]
+    return job(name, gpus, **{"on": "h0", "ran_s": 50 * HOUR_S, **changes})
 
 
 def test_a_new_job_gets_the_place_of_one_that_can_wait() -> None:
@@ -283,7 +286,7 @@ def test_the_last_job_leaves_no_rented_node_behind() -> None:
 
 
 def test_at_a_money_cap_everything_rented_leaves_and_nothing_goes_out() -> None:
-    spent = {
+    spent: dict[str, Any] = {
         "caps": Caps(usd_per_day=10.0),
         "commitment": Commitment(node_count=1, day_usd=10.0),
     }
