@@ -39,6 +39,7 @@ from hybrid.core.views import (
 from hybrid.sim.bench.view import BenchView
 from hybrid.sim.bounds.report import BoundsView
 from hybrid.sim.runs import SimRunsView
+from hybrid.sim.services.compare import ServiceComparison
 from hybrid.sim.traces.summary import TraceView
 from tests.cli.reference import configuration, python
 
@@ -63,6 +64,7 @@ COMMANDS: Sequence[tuple[str, str, type[BaseModel]]] = (
     ("hybrid sim run, hybrid sim compare --json", "(command line only)", SimRunsView),
     ("hybrid sim bench --json", "(command line only)", BenchView),
     ("hybrid sim bound --json", "(command line only)", BoundsView),
+    ("hybrid sim service --json", "(command line only)", ServiceComparison),
     ("(API only)", "GET /api/v1/instances?limit=", InstancesView),
     ("(API only)", "GET /healthz, no token", HealthView),
 )
