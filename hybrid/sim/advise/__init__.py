@@ -1,0 +1,3 @@
+"""What to own and what to rent: arithmetic over prices and a demand, and simulated runs."""
+
+from __future__ import annotations
