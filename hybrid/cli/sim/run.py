@@ -8,6 +8,7 @@ import typer
 
 from hybrid.cli import output
 from hybrid.cli.options import Json
+from hybrid.cli.sim import reporting
 from hybrid.cli.sim.choosing import A100_USD_PER_HOUR, Days, Gpus, Price, TraceName, Users
 from hybrid.cli.sim.naming import (
     Checkpointable,
@@ -19,6 +20,7 @@ from hybrid.cli.sim.naming import (
     settings_of,
     site_of,
 )
+from hybrid.cli.sim.reporting import Html, Language, Png
 from hybrid.cli.sim.simulating import chosen_jobs, simulated
 
 
@@ -46,14 +48,19 @@ def run(
     price: Price = A100_USD_PER_HOUR,
     seed: Seed = 0,
     set_: Set = None,
+    html: Html = None,
+    png: Png = None,
+    lang: Language = "en",
     json: Json = False,
 ) -> None:
     """Run one policy on a trace: money, waits, promises, interruptions."""
+    reporting.check(html, png)
     settings = settings_of(set_)
     policies = policies_of([policy], settings)
     site = site_of(gpus, settings, max_wait=max_wait, late_share=late_share, price=price, seed=seed)
     jobs = chosen_jobs(trace, days, users, checkpointable, site)
     view = simulated(jobs, site, policies)
+    reporting.write(view, jobs, html=html, png=png, lang=lang)
     if json:
         output.write(view.model_dump_json().encode())
         return
