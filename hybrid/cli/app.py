@@ -9,6 +9,7 @@ from typer.main import get_command
 
 import hybrid
 from hybrid.cli import (
+    advise,
     config,
     cost,
     doctor,
@@ -72,6 +73,7 @@ for _module in (
     cost,
     trace,
     sim,
+    advise,
     config,
     doctor,
     version,

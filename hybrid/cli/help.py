@@ -13,7 +13,7 @@ GROUPS = {
     "The cluster": ("up", "down", "status", "nodes", "doctor"),
     "Work": ("submit", "jobs", "logs", "cancel", "env"),
     "Decisions and money": ("plan", "offers", "events", "cost"),
-    "Simulation": ("trace", "sim"),
+    "Simulation": ("trace", "sim", "advise"),
     "Operating": ("drain", "pause", "resume", "gc"),
     "Settings": ("config", "version"),
 }

@@ -36,6 +36,7 @@ from hybrid.core.views import (
     PlanView,
     StatusView,
 )
+from hybrid.sim.advise.advice import AdviceView
 from hybrid.sim.bench.view import BenchView
 from hybrid.sim.bounds.report import BoundsView
 from hybrid.sim.runs import SimRunsView
@@ -61,6 +62,7 @@ COMMANDS: Sequence[tuple[str, str, type[BaseModel]]] = (
     ("hybrid gc --json", "POST /api/v1/gc", GcView),
     ("hybrid drain, pause, resume --json", "POST /api/v1/drain, pause, resume", Accepted),
     ("hybrid trace import, hybrid trace show --json", "(command line only)", TraceView),
+    ("hybrid advise --json", "(command line only)", AdviceView),
     ("hybrid sim run, hybrid sim compare --json", "(command line only)", SimRunsView),
     ("hybrid sim bench --json", "(command line only)", BenchView),
     ("hybrid sim bound --json", "(command line only)", BoundsView),

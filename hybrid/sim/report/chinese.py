@@ -194,5 +194,92 @@ CHINESE: dict[str, str] = {
     "all others": "其他",
     "not known to this page": "本页未获得",
     "Made by": "生成命令",
+    # Advice.
+    "What to own and what to rent: {source}": "自有多少、租用多少：{source}",
+    "{days} days with {jobs} jobs; {share} of them can be stopped and continued "
+    "elsewhere. An estimate, not an offer.": (
+        "{days} 天，{jobs} 个作业；其中 {share} 可以中断并在别处继续。这是估算，不是报价。"
+    ),
+    "Own none and rent all: {total} a year.": "不购买，全部租用：每年 {total}。",
+    "Own {gpus} GPUs and rent none: {total} a year.": "自有 {gpus} 块 GPU，不租用：每年 {total}。",
+    "Own {gpus} GPUs and rent what goes beyond: {own} a year for your own and {rented} for "
+    "rented ones, {total} in all.": (
+        "自有 {gpus} 块 GPU，超出部分租用：每年自有 {own}，租用 {rented}，合计 {total}。"
+    ),
+    "Renting all would cost about {none} a year, owning enough for the peak of {peak_gpus} "
+    "GPUs {peak}.": "全部租用每年约 {none}，按峰值 {peak_gpus} 块 GPU 全部自有为 {peak}。",
+    "A GPU of your own costs {own} an hour, used or not, and a rented one {rented}: at "
+    "these prices owning never pays.": (
+        "自有 GPU 无论是否使用每小时成本 {own}，租用 {rented}：按此价格购买总不划算。"
+    ),
+    "A GPU of your own costs {own} an hour, used or not, and a rented one {rented}: owning "
+    "pays for a GPU that is needed more than {share} of the time.": (
+        "自有 GPU 无论是否使用每小时成本 {own}，租用 {rented}："
+        "一块 GPU 有 {share} 以上时间被需要时，购买才划算。"
+    ),
+    "This is an estimate; no run was simulated.": "这是估算，没有进行模拟。",
+    "No size that was simulated kept its promises, so take this with care.": (
+        "所模拟的规模都没有守住承诺，请谨慎参考。"
+    ),
+    "If no job could be stopped and continued elsewhere, that would cost {extra} more a year.": (
+        "如果作业都不能中断后在别处继续，每年将多花 {extra}。"
+    ),
+    "Stopping and moving jobs does not pay here: without it that would cost {less} less a year.": (
+        "这里中断与迁移作业并不划算：不这样做每年可少花 {less}。"
+    ),
+    "GPUs to own": "自有 GPU 数",
+    "a year in all": "每年合计",
+    "of the time: break-even of a GPU": "的时间：一块 GPU 的盈亏平衡点",
+    "GPUs needed: mean / peak": "所需 GPU：平均 / 峰值",
+    "Sizes": "各种规模",
+    "What a GPU of your own costs a year": "一块自有 GPU 每年的成本",
+    "Part": "项目",
+    "Cost": "成本",
+    "in all": "合计",
+    "purchase and interest": "采购与利息",
+    "support and spare parts": "维保与备件",
+    "electricity": "电费",
+    "space with cooling": "机房与制冷",
+    "staff": "人力",
+    "{rate} {currency} are one US dollar; prices above are in US dollars.": (
+        "1 美元合 {rate} {currency}；上表价格以美元计。"
+    ),
+    "simulated": "模拟",
+    "estimate": "估算",
+    "Own GPUs": "自有 GPU",
+    "How": "方式",
+    "Own, a year": "自有，每年",
+    "Rented, a year": "租用，每年",
+    "In all": "合计",
+    "95 of 100 jobs wait less, minutes": "95 % 的作业等待低于（分钟）",
+    "Home has work": "自有在工作",
+    "in all (line: estimate, dots: simulated)": "合计（线：估算，点：模拟）",
+    "rented": "租用",
+    "own": "自有",
+    "Cost a year, by how many GPUs you own": "每年成本与自有 GPU 数",
+    "{currency} a year, by GPUs at home; the dotted line is the advice": (
+        "每年 {currency}，横轴为自有 GPU 数；虚线为建议"
+    ),
+    "How much of the time so many GPUs are needed": "需要这么多 GPU 的时间比例",
+    "percent of the time, by GPUs; above the dotted line it pays to own them": (
+        "时间百分比，横轴为 GPU 数；高于虚线时购买划算"
+    ),
+    "needed": "需要",
+    "A year is taken to go on like the time that was looked at; the work does not grow.": (
+        "假设全年都与所考察的时段一样，工作量不增长。"
+    ),
+    "The estimate lets every job start at once, and moves work home at once and for nothing.": (
+        "估算假设作业立即开始，且迁回自有机器立即完成、没有代价。"
+    ),
+    "A rented GPU is as fast as one at home, and one can be had whenever it is asked for, but for "
+    "the refusals and start-up times of the simulation.": (
+        "租用的 GPU 与自有的一样快；除模拟中的无货与启动时间外，随时可租。"
+    ),
+    "Rented GPUs are paid by the second at one price: no reservation, no discount, no spot.": (
+        "租用按秒以单一价格计费：没有预留、折扣或竞价实例。"
+    ),
+    "Own GPUs never break; what they are worth after the last year is not counted.": (
+        "自有 GPU 不会损坏；折旧期后的残值不计。"
+    ),
 }
 """What is not here stays English."""
