@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import hybrid
+from hybrid.adapters.decision_files import FOLDER, DecisionFiles
 from hybrid.adapters.job_logs import JobLogFolder
 from hybrid.adapters.ledger import SqlLedger
 from hybrid.adapters.local_jobs import LocalJobs
@@ -23,6 +24,7 @@ from hybrid.app import makers
 from hybrid.app.base import LocalBase
 from hybrid.app.translate import control_params, ray_options
 from hybrid.client.discover import LOG_NAME
+from hybrid.control import log
 from hybrid.control.act import Actor
 from hybrid.control.base import Base
 from hybrid.control.book import Book
@@ -36,6 +38,7 @@ from hybrid.control.loop import Loop
 from hybrid.control.mailbox import Mailbox
 from hybrid.control.observe import RayEye, Reconciler
 from hybrid.control.params import ClusterFacts
+from hybrid.control.recorder import NoRecorder
 from hybrid.control.resting import Resting
 from hybrid.control.runner import Runner
 from hybrid.control.together import AtOnce
@@ -44,13 +47,15 @@ from hybrid.core.views import ClusterInfo
 from hybrid.jobs.dispatch import Dispatcher
 from hybrid.settings import Settings, dump
 
+_log = log.get(__name__)
+
 
 @dataclass
 class Controller:
     """A controller, ready to run.
 
     Attributes:
-        closers: End its connections to Ray.
+        closers: End its connections to Ray, and what it writes beside the ledger.
     """
 
     runner: Runner
@@ -135,6 +140,7 @@ def make_controller(
     finisher = Finisher(book, clouds, actor, clock, params)
     packages = PackageFolder(state.path / "packages", clock)
     jobs = Dispatcher(ledger, ray_jobs, packages, logs, clock)
+    files = _decision_files(settings, state)
     loop = Loop(
         book=book,
         base=the_base,
@@ -147,6 +153,7 @@ def make_controller(
         jobs=jobs,
         clock=clock,
         params=params,
+        recorder=files or NoRecorder(),
     )
     desk = Desk(
         loop=loop,
@@ -176,4 +183,17 @@ def make_controller(
     runner = Runner(
         loop, desk, mailbox, clock, before_tick=OwnLog(state.path / LOG_NAME).keep_small
     )
-    return Controller(runner, desk, ledger, (cluster.close, ray_jobs.close))
+    closers = (cluster.close, ray_jobs.close, *((files.close,) if files else ()))
+    return Controller(runner, desk, ledger, closers)
+
+
+def _decision_files(settings: Settings, state: StateFolder) -> DecisionFiles | None:
+    kept_s = settings.controller.record
+    if kept_s == "off":
+        return None
+    return DecisionFiles(
+        state.path / FOLDER,
+        version=hybrid.__version__,
+        kept_s=kept_s,
+        tell=lambda why: _log.warning("decisions_not_recorded", reason=why),
+    )

@@ -24,6 +24,7 @@ from hybrid.control.jumps import Jumps
 from hybrid.control.mass_trouble import MassTrouble
 from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
+from hybrid.control.recorder import NoRecorder, Recorder
 from hybrid.core.cost import Payment, commitment_of, day_start_s, rental
 from hybrid.core.errors import FencedError
 from hybrid.core.lifecycle import Fact
@@ -53,6 +54,7 @@ class Loop:
         is_done: Closing is over: everything rented is proved gone and the base has ended.
         left_behind: What could not be ended, in words.
         due_s: How long after the last plan the next one should be made, at the latest.
+        recorder: Keeps what was decided, and upon what.
     """
 
     book: Book
@@ -66,6 +68,7 @@ class Loop:
     jobs: Dispatcher
     clock: Clock
     params: ControlParams
+    recorder: Recorder = field(default_factory=NoRecorder)
     tick_count: int = 0
     is_ready: bool = False
     is_done: bool = False
@@ -279,6 +282,7 @@ class Loop:
     def _decide(self) -> None:
         snapshot = self.snapshot()
         self.plan = decide(snapshot, self.params.policy)
+        self.recorder.note(snapshot, self.params.policy, self.plan)
         self.plan_at_s = snapshot.now_s
         self.due_s = due_s(snapshot, self.plan, self.params.policy)
         self.breach_since_s = self.plan.breach_since_s

@@ -18,6 +18,10 @@ def _schema(kind: str, **facts: object) -> WithJsonSchema:
     return WithJsonSchema({"type": kind, **facts})
 
 
+def _duration_or_off(value: float | Literal["off"]) -> str:
+    return "off" if value == "off" else duration_text(value)
+
+
 def _size_or_auto(value: int | Literal["auto"]) -> str:
     return value if value == "auto" else size_text(value)
 
@@ -73,6 +77,12 @@ Flag: TypeAlias = Annotated[bool, PlainValidator(readers.flag), _schema("boolean
 Duration: TypeAlias = Annotated[float, PlainValidator(readers.duration), _DURATION_TEXT, _DURATION]
 PositiveDuration: TypeAlias = Annotated[
     float, PlainValidator(readers.positive_duration), _DURATION_TEXT, _DURATION
+]
+KeptFor: TypeAlias = Annotated[
+    float | Literal["off"],
+    PlainValidator(readers.kept_for),
+    PlainSerializer(_duration_or_off, return_type=str, when_used="json"),
+    WithJsonSchema({"anyOf": [_DURATION.json_schema, {"const": "off"}]}),
 ]
 Size: TypeAlias = Annotated[int, PlainValidator(readers.size), _SIZE_TEXT, WithJsonSchema(_SIZE)]
 StoreSize: TypeAlias = Annotated[

@@ -13,6 +13,7 @@ from hybrid.settings.fields import (
     BindHost,
     Count,
     Duration,
+    KeptFor,
     LedgerUrl,
     PositiveCount,
     PositiveDuration,
@@ -155,6 +156,11 @@ class Controller(Section):
         None,
         description="Database URL; SQLite in the state folder if absent. A password goes "
         "into the variable HYBRID_LEDGER_URL.",
+    )
+    record: KeptFor = Field(
+        7 * 86_400.0,
+        description="How long decisions and what they saw are kept for `hybrid sim replay`, in the "
+        "state folder, at most 256 MiB; or `off`.",
     )
 
     @property

@@ -115,6 +115,12 @@ def positive_duration(value: object) -> float:
     return number_s
 
 
+def kept_for(value: object) -> float | Literal["off"]:
+    """Read how long something is kept, seconds; `off` keeps nothing."""
+    # `false` is what YAML 1.1 makes of an unquoted off.
+    return "off" if value == "off" or value is False else positive_duration(value)
+
+
 def size(value: object) -> int:
     """Read a size, bytes."""
     return quantity.size_bytes(text(_as_text(value), "a size", "for example 80MB or 16GiB"))

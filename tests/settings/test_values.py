@@ -90,6 +90,8 @@ from tests.settings.writing import load_text, problem
         ("lease: {length: 31s, renew: 30s}", "a tick of 5s can come too late to renew a lease of"),
         ("backoff: {first: 1h}", "backoff.longest: it is less than the first delay, 1h"),
         ("controller: {tick: 0ms}", "'0ms' is too short"),
+        ("controller: {record: 7}", "controller.record: '7' is not a duration; "),
+        ("controller: {record: never}", "controller.record: 'never' is not a duration; "),
         ("controller: {host: example.com}", "'example.com' is not an IP address; write 127.0.0.1"),
         ("controller: {ledger: mysql://h/d}", "this is not a ledger that we know; write postgres"),
         ("controller: {ledger: 'sqlite'}", "this is not a ledger that we know"),
@@ -191,3 +193,21 @@ def test_a_python_number_has_no_unit(value: object) -> None:
     for read in (readers.duration, readers.size, readers.gpus):
         with pytest.raises(ValueError, match=r"write"):
             read(value)
+
+
+@pytest.mark.parametrize(
+    ("line", "kept_s", "shown"),
+    [
+        ("{}", 604_800.0, "7d"),
+        ("{record: 12h}", 43_200.0, "12h"),
+        ("{record: off}", "off", "off"),
+        ("{record: 'off'}", "off", "off"),
+    ],
+)
+def test_a_record_is_kept_for_a_time_or_not_at_all(
+    tmp_path: Path, line: str, kept_s: object, shown: str
+) -> None:
+    controller = load_text(tmp_path, f"name: a\ncontroller: {line}\n").controller
+
+    assert controller.record == kept_s
+    assert controller.model_dump(mode="json")["record"] == shown
