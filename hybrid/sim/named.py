@@ -96,6 +96,15 @@ def changed(params: SimParams, settings: Mapping[str, str]) -> SimParams:
     return params
 
 
+def with_value(model: Any, key: str, text: str) -> Any:
+    """Return a model with one value changed, as people write it: `jobs.rent_after=30s`.
+
+    Raises:
+        ConfigError: There is no such parameter, or the value does not fit it.
+    """
+    return _with(model, key, key.split("."), text)
+
+
 def takes(name: str, key: str) -> bool:
     """Return whether a policy has a parameter of this name, with its unit or without."""
     return name in NAMES and bool({key, f"{key}_s"} & _types(name).keys())
@@ -112,7 +121,8 @@ def _with(model: Any, key: str, path: list[str], text: str) -> Any:
         return _checked(model, {at: _with(before, key, path[1:], text)})
     if len(path) > 1 or isinstance(before, (tuple, Mapping)):
         raise ConfigError(f"{key} cannot be set")
-    return _checked(model, {at: _number(key, text, at, type(before))})
+    value = text if isinstance(before, str) else _number(key, text, at, type(before))
+    return _checked(model, {at: value})
 
 
 def _checked(model: Any, changes: Mapping[str, Any]) -> Any:

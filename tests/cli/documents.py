@@ -39,6 +39,7 @@ from hybrid.core.views import (
 from hybrid.sim.advise.advice import AdviceView
 from hybrid.sim.bench.view import BenchView
 from hybrid.sim.bounds.report import BoundsView
+from hybrid.sim.recorded.replay import ReplayView
 from hybrid.sim.runs import SimRunsView
 from hybrid.sim.services.compare import ServiceComparison
 from hybrid.sim.traces.summary import TraceView
@@ -61,12 +62,17 @@ COMMANDS: Sequence[tuple[str, str, type[BaseModel]]] = (
     ("hybrid offers --json", "(command line only)", OffersView),
     ("hybrid gc --json", "POST /api/v1/gc", GcView),
     ("hybrid drain, pause, resume --json", "POST /api/v1/drain, pause, resume", Accepted),
-    ("hybrid trace import, hybrid trace show --json", "(command line only)", TraceView),
+    (
+        "hybrid trace import, hybrid trace show, hybrid trace record --json",
+        "(command line only)",
+        TraceView,
+    ),
     ("hybrid advise --json", "(command line only)", AdviceView),
     ("hybrid sim run, hybrid sim compare --json", "(command line only)", SimRunsView),
     ("hybrid sim bench --json", "(command line only)", BenchView),
     ("hybrid sim bound --json", "(command line only)", BoundsView),
     ("hybrid sim service --json", "(command line only)", ServiceComparison),
+    ("hybrid sim replay --json", "(command line only)", ReplayView),
     ("(API only)", "GET /api/v1/instances?limit=", InstancesView),
     ("(API only)", "GET /healthz, no token", HealthView),
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+import hybrid
 from hybrid.control import loop
 from hybrid.core.policy.decide import decide
 from hybrid.core.policy.plan import Action, Launch, Plan, Snapshot
@@ -13,14 +15,44 @@ from hybrid.sim import policies
 from hybrid.sim.engine import Engine
 from hybrid.sim.params import SimParams
 from hybrid.sim.policies import Reservoir
+from hybrid.sim.recorded import replay
 from tests.sim.watched import random_trace
 from tests.world.quick import quick_params
 from tests.world.world import World
+
+ROOT = Path(hybrid.__file__).parent
+ACTIONS = {"Launch", "Drain", "Terminate", "Start", "Suspend", "Move"}
 
 
 def test_there_is_one_function() -> None:
     assert vars(loop)["decide"] is decide
     assert vars(policies)["decide"] is decide
+    assert vars(replay)["decide"] is decide
+
+
+def makers() -> set[str]:
+    """Return the modules outside of the policy that make actions of a plan."""
+    found = set()
+    for path in ROOT.rglob("*.py"):
+        module = path.relative_to(ROOT).as_posix()
+        tree = ast.parse(path.read_text())
+        actions = {
+            alias.asname or alias.name
+            for each in ast.walk(tree)
+            if isinstance(each, ast.ImportFrom) and each.module == "hybrid.core.policy.plan"
+            for alias in each.names
+            if alias.name in ACTIONS
+        }
+        calls = [each.func for each in ast.walk(tree) if isinstance(each, ast.Call)]
+        names = {each.id for each in calls if isinstance(each, ast.Name)}
+        if actions & names and not module.startswith("core/policy/"):
+            found.add(module)
+    return found
+
+
+def test_nothing_but_the_policy_makes_actions() -> None:
+    """Baselines are other policies, for the simulator only."""
+    assert makers() == {"sim/baselines/acting.py"}
 
 
 @pytest.mark.slow

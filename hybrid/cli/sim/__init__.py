@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hybrid.cli.sim import bench, bound, compare, run, service
+from hybrid.cli.sim import bench, bound, compare, replay, run, service
 
 
 def register(app: typer.Typer) -> None:
@@ -14,6 +14,6 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    for module in (run, compare, bench, bound, service):
+    for module in (run, compare, bench, bound, service, replay):
         module.register(group)
     app.add_typer(group, name="sim")

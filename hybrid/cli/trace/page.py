@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hybrid.sim.traces.summary import (
         TraceJobsView,
         TraceRatesView,
+        TraceSkippedView,
         TraceSpreadView,
         TraceView,
         TraceZoneView,
@@ -42,12 +43,18 @@ def page(view: TraceView) -> list[Part]:
     if view.skipped:
         parts += [text(""), text("Not taken over as it stands:")]
     for each in view.skipped:
-        lines = ", ".join(map(str, each.first_lines)) + (
-            ", ..." if each.count > len(each.first_lines) else ""
-        )
-        kept = "kept" if each.is_kept else "left out"
-        parts.append(text(f"  {each.count:,} {kept}: {each.reason} (line {lines})"))
+        parts.append(text(skipped_line(each)))
     return parts
+
+
+def skipped_line(each: TraceSkippedView) -> str:
+    """Return what was not taken over as it stands."""
+    kept = "kept" if each.is_kept else "left out"
+    words = f"  {each.count:,} {kept}: {each.reason}"
+    if not each.first_lines:
+        return words
+    more = ", ..." if each.count > len(each.first_lines) else ""
+    return f"{words} (line {', '.join(map(str, each.first_lines))}{more})"
 
 
 def _what(view: TraceView) -> str:

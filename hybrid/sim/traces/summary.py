@@ -133,7 +133,7 @@ class TraceView(Model):
 
 def summary(trace: AnyTrace, file: str = "") -> TraceView:
     """Return what is in a trace."""
-    days, skipped = trace.end_s / DAY_S, _skipped(trace.skipped)
+    days, skipped = trace.end_s / DAY_S, skipped_views(trace.skipped)
     match trace:
         case Trace():
             return TraceView(
@@ -219,7 +219,8 @@ def _zones(trace: SpotTrace) -> tuple[TraceZoneView, ...]:
     )
 
 
-def _skipped(skipped: Sequence[Skipped]) -> tuple[TraceSkippedView, ...]:
+def skipped_views(skipped: Sequence[Skipped]) -> tuple[TraceSkippedView, ...]:
+    """Return what was not taken over, for people and programs."""
     return tuple(
         TraceSkippedView(
             reason=each.reason,

@@ -1,0 +1,1 @@
+"""What a running controller kept of its decisions: made again, or turned into a trace."""
