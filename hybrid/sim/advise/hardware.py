@@ -105,7 +105,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
     ),
     "usd_per_kwh": Assumption(
         "Electricity, $ per kWh",
-        "about the US commercial average of 2023 (EIA, Electric Power Annual); differs by place",
+        "our assumption, not looked up; differs much by place: give your own with --price-per-kwh",
     ),
     "usd_per_kw_month": Assumption(
         "Space with cooling, $ per kW and month",

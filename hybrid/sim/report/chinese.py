@@ -175,8 +175,8 @@ CHINESE: dict[str, str] = {
     "Power of the site over that of the machines (PUE)": "机房总功率与设备功率之比（PUE）",
     "Uptime Institute, average of the industry in 2023": "Uptime Institute，2023 年行业平均",
     "Electricity, $ per kWh": "电价，美元/千瓦时",
-    "about the US commercial average of 2023 (EIA, Electric Power Annual); differs by place": (
-        "约为美国 2023 年商业用电均价（EIA，Electric Power Annual）；因地而异"
+    "our assumption, not looked up; differs much by place: give your own with --price-per-kwh": (
+        "我们的假设，未经查证；各地差别很大：请用 --price-per-kwh 给出您的电价"
     ),
     "Space with cooling, $ per kW and month": "机房（含制冷），美元/千瓦/月",
     "CBRE, North America Data Center Trends H2 2024: average asked for 250 to 500 kW": (
