@@ -292,4 +292,4 @@ def test_an_unknown_part_is_refused_with_the_known_ones(
         main(["--only", "cli,speed"])
 
     assert ended.value.code == 2
-    assert "no part speed; there are tick, clouds, up" in capsys.readouterr().err
+    assert "no part speed; there are tick, clouds, mixed, policy, up" in capsys.readouterr().err
