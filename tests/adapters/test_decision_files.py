@@ -82,6 +82,17 @@ def test_what_differs_in_clocks_only_is_kept_now_and_then(tmp_path: Path) -> Non
     assert [kept.snapshot.now_s - START_S for kept in decisions(tmp_path)] == [0, 300, 600]
 
 
+def test_what_rays_object_store_holds_is_no_news(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    for number in range(5):
+        node = make_node(object_store_memory=1e9)
+        free = {**node.available, "object_store_memory": 1e9 - number}
+        keep(files, Snapshot(now_s=number, nodes=(node.model_copy(update={"available": free}),)))
+    files.close()
+
+    assert len(decisions(tmp_path)) == 1
+
+
 def test_news_and_actions_are_always_kept(tmp_path: Path) -> None:
     files = make(tmp_path)
     keep(files, idle(0), starved(5), starved(10), idle(15), idle(20))
