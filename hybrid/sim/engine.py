@@ -12,7 +12,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from hybrid.control.boots import Boots
@@ -20,7 +20,7 @@ from hybrid.core.models import Demand, InstanceState, Node
 from hybrid.core.models.work import JobView, Slot
 from hybrid.core.policy.jobs.board import Board
 from hybrid.core.policy.jobs.draft import Draft
-from hybrid.core.policy.jobs.terms import Terms, late_budget, reserve_s
+from hybrid.core.policy.jobs.terms import Terms, late_budget, terms_of
 from hybrid.core.policy.market import rented_labels
 from hybrid.core.policy.plan import (
     Action,
@@ -106,7 +106,9 @@ class Engine:
         self.labels = {offer.offer_id: dict(rented_labels(offer)) for offer in self.offers}
         self.bill = Bill(self.params)
         self.boots = Boots()
-        self.reserve_s = self.params.boot.expected_s + self.policy.jobs.guard_s
+        reserve_s = self.params.boot.expected_s + self.policy.jobs.guard_s
+        usd = self.params.usd_per_gpu_hour
+        self.terms = Terms(0.0, self.policy.jobs, reserve_s, usd_per_gpu_hour=usd)
         self.launches = Launches(self.params, random.Random(self.params.seed))
         self._heap: list[tuple[float, int, _Kind, object]] = []
         self._order = itertools.count()
@@ -127,7 +129,7 @@ class Engine:
         for number, size in enumerate(sizes):
             node_id = f"home-{number:05d}"
             node = home_node(node_id, size, size)
-            self.board.home.add(node_id, node.total, node.available, node.labels)
+            self.board.home.add(node)
             self._nodes[node_id] = node
 
     # --- the clock ------------------------------------------------------------------------
@@ -347,8 +349,8 @@ class Engine:
         node.idle_since_s = self.now_s
         self.boots.learn(node.instance)
         self.ready_gpus += node.gpus
-        shape = {"GPU": float(node.gpus)}
-        self.board.cloud.add(instance_id, shape, shape, self.labels[node.instance.offer.offer_id])
+        labels = self.labels[node.instance.offer.offer_id]
+        self.board.cloud.add(rented_node(node, labels, node.gpus, self.now_s))
         self._stale.add(instance_id)
         return True
 
@@ -382,8 +384,7 @@ class Engine:
         if self.board.home.free_gpus <= 0 and self.board.cloud.free_gpus <= 0:
             return
         budget = late_budget(self._starts(), self.policy.jobs)
-        usd = self.params.usd_per_gpu_hour
-        terms = Terms(self.now_s, self.policy.jobs, self.reserve_s, budget, usd)
+        terms = replace(self.terms, now_s=self.now_s, late_budget=budget)
         draft = Draft(terms, self.board, dict(self.queue), self.at_home, self.in_cloud)
         self.policy.dispatch(draft)
         for action in draft.actions:
@@ -392,7 +393,7 @@ class Engine:
 
     def _tick(self) -> None:
         snapshot = self.snapshot()
-        self.reserve_s = reserve_s(snapshot, self.policy.jobs)
+        self.terms = terms_of(snapshot, self.policy.jobs)
         began_s = time.perf_counter()
         actions = self.policy.decide(snapshot)
         self.decide_s.append(time.perf_counter() - began_s)

@@ -74,9 +74,14 @@ class JobView(Model):
         return tuple(unit for unit in self.units for _ in range(unit.count))
 
     @cached_property
+    def sizes(self) -> tuple[float, ...]:
+        """GPUs of each piece."""
+        return tuple(piece.shape.get("GPU", 0.0) for piece in self.pieces)
+
+    @cached_property
     def gpus(self) -> float:
         """GPUs of all of it."""
-        return sum(unit.shape.get("GPU", 0.0) * unit.count for unit in self.units)
+        return sum(self.sizes)
 
     @cached_property
     def is_single(self) -> bool:

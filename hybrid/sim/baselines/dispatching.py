@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hybrid.core.models.work import JobView
-from hybrid.core.policy.jobs.board import Nodes
+from hybrid.core.policy.jobs.dispatch import fill
 from hybrid.core.policy.jobs.draft import Draft
 
 
@@ -14,22 +14,7 @@ def first_come(draft: Draft) -> None:
     """
     for nodes, code in ((draft.board.home, "free_at_home"), (draft.board.cloud, "free_rented")):
         if draft.queue and nodes.free_gpus > 0:
-            _fill(draft, nodes, code)
-
-
-def _fill(draft: Draft, nodes: Nodes, code: str) -> None:
-    failed: set[tuple[object, ...]] = set()
-    for job in sorted(draft.queue.values(), key=_submitted):
-        if nodes.free_gpus <= 0:
-            return
-        # Equal jobs fail alike, since what is free only shrinks.
-        if job.kind in failed:
-            continue
-        slots = nodes.fit(job)
-        if slots is None:
-            failed.add(job.kind)
-        else:
-            draft.start(job, slots, draft.reason(code, job))
+            fill(draft, nodes, sorted(draft.queue.values(), key=_submitted), code)
 
 
 def _submitted(job: JobView) -> tuple[float, str]:

@@ -44,7 +44,7 @@ def missing_nodes(
 def pieces(waiting: Iterable[JobView]) -> list[float]:
     """Return the GPUs of each piece of each job, those of the largest jobs first."""
     ordered = sorted(waiting, key=lambda job: (-job.gpus, job.submitted_at_s, job.job_id))
-    return [piece.shape.get("GPU", 0.0) for job in ordered for piece in job.pieces]
+    return [gpus for job in ordered for gpus in job.sizes]
 
 
 def job_sized(offers: tuple[Offer, ...]) -> Callable[[float], Offer | None]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hybrid.core.labels import admits_any
-from hybrid.core.models import Demand, Labels, Node, Shape
+from hybrid.core.models import Demand, Labels, Node
 from hybrid.core.models.work import JobView, Slot
 
 # Ray counts resources in units of 1/10,000; less than half of that is rounding.
@@ -35,37 +35,37 @@ class Nodes:
     free_gpus: float = 0.0
     _by_free: dict[float, list[str]] = field(default_factory=dict)
 
-    def add(self, node_id: str, total: Shape, available: Shape, labels: Labels) -> None:
-        """Add a node."""
-        free = available.get("GPU", 0.0)
-        self.free[node_id] = free
-        self.total[node_id] = total.get("GPU", 0.0)
-        self.labels[node_id] = labels
-        if len(available) > 1 or (available and "GPU" not in available):
-            self.rest[node_id] = {k: v for k, v in available.items() if k != "GPU"}
-        self.free_gpus += free
-        self._file(node_id, free)
-
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> Nodes:
         """Return nodes with what is free on them."""
         listed = sorted(nodes, key=lambda node: node.node_id)
-        made = cls()
-        by_free = made._by_free
-        for node in listed:
-            node_id, available = node.node_id, node.available
-            free = available.get("GPU", 0.0)
-            made.free[node_id] = free
-            made.total[node_id] = node.total.get("GPU", 0.0)
-            made.labels[node_id] = node.labels
-            if len(available) > 1 or (available and "GPU" not in available):
-                made.rest[node_id] = {k: v for k, v in available.items() if k != "GPU"}
-            if free in by_free:
-                by_free[free].append(node_id)
-            else:
-                by_free[free] = [node_id]
-        made.free_gpus = sum(made.free.values())
-        return made
+        # Made for each plan: in a few passes, since a call for each node would take longer.
+        free = {node.node_id: node.available.get("GPU", 0.0) for node in listed}
+        by_free: dict[float, list[str]] = {}
+        for node_id, gpus in free.items():
+            by_free.setdefault(gpus, []).append(node_id)
+        return cls(
+            free=free,
+            total={node.node_id: node.total.get("GPU", 0.0) for node in listed},
+            labels={node.node_id: node.labels for node in listed},
+            rest={
+                node.node_id: {k: v for k, v in node.available.items() if k != "GPU"}
+                for node in listed
+                if node.available.keys() - {"GPU"}
+            },
+            free_gpus=sum(free.values()),
+            _by_free=by_free,
+        )
+
+    def add(self, node: Node) -> None:
+        """Add a node."""
+        one = Nodes.of([node])
+        self.free |= one.free
+        self.total |= one.total
+        self.labels |= one.labels
+        self.rest |= one.rest
+        self.free_gpus += one.free_gpus
+        self._file(node.node_id, one.free[node.node_id])
 
     def remove(self, node_id: str) -> None:
         """Forget a node."""
@@ -113,18 +113,14 @@ class Nodes:
         """Return where a job fits now, each piece on the fullest node that holds it."""
         if job.gpus > self.free_gpus + _HAIR:
             return None
-        pieces = job.pieces
-        if len(pieces) == 1:
-            node_id = self._best(pieces[0], ())
-            return None if node_id is None else (Slot(node_id, job.gpus),)
         slots: list[Slot] = []
         used: set[str] = set()
-        for piece in pieces:
-            node_id = self._best(piece, used)
+        for piece, gpus in zip(job.pieces, job.sizes, strict=True):
+            node_id = self._best(piece, gpus, used)
             if node_id is None:
                 return None
             used.add(node_id)
-            slots.append(Slot(node_id, piece.shape.get("GPU", 0.0)))
+            slots.append(Slot(node_id, gpus))
         return tuple(slots)
 
     def take(self, job: JobView, slots: Iterable[Slot]) -> None:
@@ -138,8 +134,8 @@ class Nodes:
             if slot.node_id in self.free:
                 self._change(slot.node_id, slot.gpus, piece, 1)
 
-    def _best(self, piece: Demand, used: Iterable[str]) -> str | None:
-        need = piece.shape.get("GPU", 0.0) - _HAIR
+    def _best(self, piece: Demand, gpus: float, used: set[str]) -> str | None:
+        need = gpus - _HAIR
         is_plain = not piece.selectors and len(piece.shape) == 1 and need > 0
         for free in sorted(self._by_free):
             if free < need:
@@ -149,12 +145,12 @@ class Nodes:
                     return node_id
         return None
 
-    def _change(self, node_id: str, gpus: float, piece: Demand, sign: int) -> None:
+    def _change(self, node_id: str, added: float, piece: Demand, sign: int) -> None:
         before = self.free[node_id]
-        after = before + gpus
+        after = before + added
         self._unfile(node_id, before)
         self.free[node_id] = after
-        self.free_gpus += gpus
+        self.free_gpus += added
         self._file(node_id, after)
         if len(piece.shape) > 1 and node_id in self.rest:
             rest = self.rest[node_id]
@@ -178,14 +174,3 @@ class Board:
 
     home: Nodes = field(default_factory=Nodes)
     cloud: Nodes = field(default_factory=Nodes)
-
-    def copy(self) -> Board:
-        """Return a board that can be changed without changing this one."""
-        return Board(self.home.copy(), self.cloud.copy())
-
-    def site_of(self, job: JobView) -> Nodes | None:
-        """Return the site a job runs on; `None` for one whose nodes are not on the board."""
-        for nodes in (self.home, self.cloud):
-            if job.slots and job.slots[0].node_id in nodes.free:
-                return nodes
-        return None

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
 from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.board import Nodes
 from hybrid.core.policy.jobs.draft import Draft
 from hybrid.core.policy.jobs.score import trip_usd
+from hybrid.core.policy.pieces import gpus
 
 
 def dispatch(draft: Draft, *, may_go_out: bool = True) -> None:
@@ -26,35 +31,56 @@ def dispatch(draft: Draft, *, may_go_out: bool = True) -> None:
         _dispatch_cloud(draft)
 
 
-def _dispatch_home(draft: Draft) -> None:
-    home = draft.board.home
-    if home.free_gpus <= 0:
-        return
-    yields = None
+def fill(
+    draft: Draft,
+    nodes: Nodes,
+    order: Iterable[JobView],
+    code: str,
+    holds_back: Callable[[JobView], bool] | None = None,
+) -> None:
+    """Start waiting jobs where they fit, in an order; one that does not fit holds up no other.
+
+    Args:
+        draft: The plan so far.
+        nodes: A site of its board.
+        order: Waiting jobs.
+        code: Why they start.
+        holds_back: Which of them leave free GPUs to others.
+    """
     failed: set[tuple[object, ...]] = set()
-    for job in sorted(draft.queue.values(), key=draft.key):
-        if home.free_gpus <= 0:
+    for job in order:
+        if nodes.free_gpus <= 0:
             return
         # Equal jobs fail alike, since what is free only shrinks.
-        kind = job.kind
-        if kind in failed:
+        if job.kind in failed or (holds_back and holds_back(job)):
             continue
-        if job.is_started and draft.terms.now_s < draft.terms.last_moment_s(job):
-            if yields is None:
-                yields = any(wants_home(other, draft) for other in draft.in_cloud.values())
-            if yields:
-                continue
-        slots = home.fit(job)
+        slots = nodes.fit(job)
         if slots is None:
-            failed.add(kind)
+            failed.add(job.kind)
         else:
-            draft.start(job, slots, draft.reason("free_at_home", job))
+            draft.start(job, slots, draft.reason(code, job))
+
+
+def _dispatch_home(draft: Draft) -> None:
+    if draft.board.home.free_gpus <= 0:
+        return
+
+    @cache
+    def is_wanted() -> bool:
+        return any(wants_home(job, draft) for job in draft.in_cloud.values())
+
+    def holds_back(job: JobView) -> bool:
+        """Return whether a suspended job with time left makes way for work that costs money."""
+        return job.is_started and not draft.terms.is_last_moment(job) and is_wanted()
+
+    order = sorted(draft.queue.values(), key=draft.key)
+    fill(draft, draft.board.home, order, "free_at_home", holds_back)
 
 
 def _dispatch_cloud(draft: Draft) -> None:
     cloud = draft.board.cloud
     waiting = [job for job in draft.queue.values() if draft.may_rent(job)]
-    guard = Guard.of(waiting, draft)
+    guard = Guard.of(waiting)
     for job in sorted(waiting, key=lambda job: (draft.terms.deadline_s(job), job.job_id)):
         if job.checkpoint is None:
             continue  # See `exchange`: it would stay there to its end.
@@ -63,30 +89,27 @@ def _dispatch_cloud(draft: Draft) -> None:
             draft.start(job, slots, draft.reason("free_rented", job))
 
 
+@dataclass(frozen=True)
 class Guard:
     """Keeps whole rented nodes for the gangs that wait for them.
 
     Attributes:
-        deadline_s: The first deadline of such a gang.
         count: How many whole nodes they need together.
         size: GPUs of such a node.
     """
 
-    def __init__(self, deadline_s: float, count: int, size: float) -> None:
-        self.deadline_s = deadline_s
-        self.count = count
-        self.size = size
+    count: int = 0
+    size: float = 0.0
 
     @classmethod
-    def of(cls, waiting: list[JobView], draft: Draft) -> Guard:
+    def of(cls, waiting: list[JobView]) -> Guard:
         """Return the guard for the gangs among the jobs that may be rented for."""
         gangs = [job for job in waiting if not job.is_single]
         if not gangs:
-            return cls(0.0, 0, 0.0)
+            return cls()
         return cls(
-            min(draft.terms.deadline_s(job) for job in gangs),
             sum(len(job.pieces) for job in gangs),
-            max(job.pieces[0].shape.get("GPU", 0.0) for job in gangs),
+            max(gpus(job.pieces[0].shape) for job in gangs),
         )
 
     def allows(self, job: JobView, node_id: str, cloud: Nodes) -> bool:

@@ -30,7 +30,6 @@ class Draft:
     Attributes:
         queue: Waiting jobs by id.
         at_home, in_cloud: Running jobs by id.
-        movable: Jobs at home that could move when the plan began, once somebody asked.
         failed_packs: Kinds of work for which no room in one piece could be made.
         stopped: Jobs this plan stops or moves; nothing more happens to them in it.
     """
@@ -42,7 +41,6 @@ class Draft:
     in_cloud: dict[str, JobView] = field(default_factory=dict)
     actions: list[Start | Suspend | Move] = field(default_factory=list)
     stopped: set[str] = field(default_factory=set)
-    movable: list[JobView] | None = None
     failed_packs: set[object] = field(default_factory=set)
     _keys: dict[str, QueueKey] = field(default_factory=dict)
 
@@ -89,6 +87,21 @@ class Draft:
             )
         )
         return frozenset(job.job_id for job in able[: int(terms.late_budget)])
+
+    @cached_property
+    def movable(self) -> list[JobView]:
+        """Jobs that could move within home when it was first asked, the largest first."""
+        terms = self.terms
+        able = [
+            job
+            for job in self.at_home.values()
+            if job.checkpoint is not None
+            and job.is_single
+            and terms.stretch_s(job) > terms.params.move_after_s
+            and terms.slack_s(job) >= job.trip_s
+            and terms.may_interrupt(job, keep=self.kept_for_exchange(job))
+        ]
+        return sorted(able, key=lambda job: (-job.gpus, job.job_id))
 
     def kept_for_exchange(self, job: JobView) -> int:
         """Return how many interruptions a job keeps to change places with one that cannot move."""

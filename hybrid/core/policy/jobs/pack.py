@@ -32,14 +32,13 @@ def pack_for(draft: Draft, job: JobView) -> bool:
     if job.kind in draft.failed_packs or draft.stops_left <= 0:
         return False
     draft.failed_packs.add(job.kind)
-    sizes = [piece.shape.get("GPU", 0.0) for piece in job.pieces]
     movable = _movable(draft)
     if not movable:
         return False
     trial = home.copy()
     planned: list[tuple[JobView, str]] = []
     kept: set[str] = set()
-    for size in sizes:
+    for size in job.sizes:
         ready = _whole(trial, size, kept)
         if ready is not None:
             kept.add(ready)
@@ -69,18 +68,6 @@ def pack_for(draft: Draft, job: JobView) -> bool:
 
 def _movable(draft: Draft) -> dict[str, list[JobView]]:
     """Return the jobs that may be moved, by their node, the largest first."""
-    terms = draft.terms
-    if draft.movable is None:
-        draft.movable = [
-            job
-            for job in draft.at_home.values()
-            if job.checkpoint is not None
-            and job.is_single
-            and terms.stretch_s(job) > terms.params.move_after_s
-            and terms.slack_s(job) >= job.trip_s
-            and terms.may_interrupt(job, keep=draft.kept_for_exchange(job))
-        ]
-        draft.movable.sort(key=lambda job: (-job.gpus, job.job_id))
     found: dict[str, list[JobView]] = {}
     for job in draft.movable:
         if job.job_id in draft.at_home:

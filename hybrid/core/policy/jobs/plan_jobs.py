@@ -12,7 +12,7 @@ from hybrid.core.policy.jobs.pack import pack_for
 from hybrid.core.policy.jobs.release import release
 from hybrid.core.policy.jobs.rent import JOB_WAITS, rent, unneeded_boots, urgent
 from hybrid.core.policy.jobs.suspend import Reservoir
-from hybrid.core.policy.jobs.terms import Terms, late_budget, least_usd_per_gpu_hour, reserve_s
+from hybrid.core.policy.jobs.terms import terms_of
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Action, Drain, Snapshot, Terminate
 
@@ -51,10 +51,10 @@ def plan_jobs(
     """
     if snapshot.mode.is_closing:
         return ()
-    is_mine = [i for i in snapshot.instances if i.reason.code == JOB_WAITS]
-    if not snapshot.jobs and not is_mine:
+    has_mine = any(i.reason.code == JOB_WAITS for i in snapshot.instances)
+    if not snapshot.jobs and not has_mine:
         return ()
-    draft = Draft.of(snapshot.jobs, board_of(snapshot), terms_of(snapshot, params))
+    draft = Draft.of(snapshot.jobs, board_of(snapshot), terms_of(snapshot, params.jobs))
     may_go_out = may_spend and not snapshot.mode.is_out_paused
     dispatch(draft, may_go_out=may_spend)
     make_room(draft)
@@ -100,10 +100,3 @@ def board_of(snapshot: Snapshot) -> Board:
         home=Nodes.of(node for node in usable if not node.instance_id),
         cloud=Nodes.of(node for node in usable if node.instance_id in running),
     )
-
-
-def terms_of(snapshot: Snapshot, params: PolicyParams) -> Terms:
-    """Return the clock of a plan."""
-    budget = late_budget(snapshot.starts, params.jobs)
-    price = least_usd_per_gpu_hour(snapshot)
-    return Terms(snapshot.now_s, params.jobs, reserve_s(snapshot, params.jobs), budget, price)

@@ -7,6 +7,7 @@ from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.draft import Draft
 from hybrid.core.policy.jobs.rent import JOB_WAITS
 from hybrid.core.policy.params import PolicyParams
+from hybrid.core.policy.pieces import gpus
 from hybrid.core.policy.plan import Drain, Snapshot
 from hybrid.core.policy.scale_in import is_mass_trouble
 
@@ -24,7 +25,11 @@ def release(
         waiting: Jobs that money may be spent on.
         params: Thresholds.
     """
-    sizes = [j.pieces[-1].shape.get("GPU", 0.0) for j in waiting if not j.is_single]
+    after_s = draft.terms.params.idle_after_s
+    idle = [node for node in snapshot.nodes if node.instance_id and _is_idle(node, after_s)]
+    if not idle:
+        return []
+    sizes = [gpus(job.pieces[-1].shape) for job in waiting if not job.is_single]
     least = min(sizes, default=None)
     blind = {source.name for source in snapshot.blind}
     mine = {
@@ -37,12 +42,9 @@ def release(
     }
     cloud = draft.board.cloud
     drains = []
-    for node in sorted(snapshot.nodes, key=lambda n: n.node_id):
-        instance = mine.get(node.instance_id)
-        if instance is None or not _is_idle(node, draft.terms.params.idle_after_s):
-            continue
-        total = cloud.total.get(node.node_id)
-        if total is None or cloud.free[node.node_id] < total:
+    for node in sorted(idle, key=lambda n: n.node_id):
+        instance, total = mine.get(node.instance_id), cloud.total.get(node.node_id)
+        if instance is None or total is None or cloud.free[node.node_id] < total:
             continue
         if least is None or total < least:
             drains.append(_drain(node, instance, snapshot, draft, params))

@@ -12,6 +12,7 @@ from hybrid.core.policy.jobs.draft import Draft
 from hybrid.core.policy.jobs.score import effective_usd_per_hour, is_spot
 from hybrid.core.policy.market import Market, is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
+from hybrid.core.policy.pieces import gpus
 from hybrid.core.policy.plan import Launch, Snapshot, Terminate
 from hybrid.core.policy.room import Axis, fits
 from hybrid.core.policy.words import plural
@@ -112,14 +113,14 @@ class Capacity:
                 capacity.add(instance.offer, float(instance.offer.gpu_count))
         return capacity
 
-    def add(self, offer: Offer, gpus: float) -> None:
+    def add(self, offer: Offer, free: float) -> None:
         """Add a node of an offer with this many GPUs free."""
-        if gpus <= 0:
+        if free <= 0:
             return
         if offer.offer_id not in self.free:
             self.free[offer.offer_id] = []
             self.labels[offer.offer_id] = rented_labels(offer)
-        insort(self.free[offer.offer_id], gpus)
+        insort(self.free[offer.offer_id], free)
 
     def place(self, job: JobView) -> list[Demand]:
         """Take room for a job's pieces; return those for which there is none."""
@@ -127,7 +128,7 @@ class Capacity:
 
     def take(self, piece: Demand) -> bool:
         """Take room for one piece on the fullest node that holds it."""
-        need = piece.shape.get("GPU", 0.0)
+        need = gpus(piece.shape)
         best: tuple[float, str, int] | None = None
         for kind, free in self.free.items():
             at = bisect_left(free, need)
@@ -176,7 +177,7 @@ class _Buyer:
         self.market = trial
         self._gangs += len(chosen) > 1
         for piece, offer in zip(left, chosen, strict=True):
-            self.capacity.add(offer, offer.gpu_count - piece.shape.get("GPU", 0.0))
+            self.capacity.add(offer, offer.gpu_count - gpus(piece.shape))
             gang = self._gangs if len(chosen) > 1 else 0
             self.launches.append(Launch(offer=offer, reason=self._reason(job, offer), gang=gang))
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from hybrid.core.models import Demand, Reason
 from hybrid.core.models.work import JobView, Slot
 from hybrid.core.policy.jobs.draft import Draft
+from hybrid.core.policy.pieces import gpus
 
 # A plan looks at no more nodes than this for victims, those with the most slack first. Enough
 # that the best of them is as good as the best of all, and few enough for ten thousand nodes.
@@ -92,8 +93,7 @@ class Reservoir:
         for clearing in clearings:
             for victim in clearing.victims:
                 self._suspend(victim, job)
-        sizes = [piece.shape.get("GPU", 0.0) for piece in job.pieces]
-        return tuple(Slot(c.node_id, size) for c, size in zip(clearings, sizes, strict=True))
+        return tuple(Slot(c.node_id, size) for c, size in zip(clearings, job.sizes, strict=True))
 
     def _suspend(self, victim: Victim, job: JobView) -> None:
         reason = Reason(
@@ -183,8 +183,7 @@ class Reservoir:
         chosen: list[Clearing] = []
         used: set[str] = set()
         by_kind: dict[float, list[Clearing]] = {}
-        for piece in job.pieces:
-            size = piece.shape.get("GPU", 0.0)
+        for piece, size in zip(job.pieces, job.sizes, strict=True):
             if size not in by_kind:
                 options = [
                     self._clear(piece, node_id, is_pinned=is_pinned)
@@ -207,16 +206,16 @@ class Reservoir:
     def _clear(self, piece: Demand, node_id: str, *, is_pinned: bool) -> Clearing | None:
         home = self.draft.board.home
         free = home.free[node_id]
-        need = piece.shape.get("GPU", 0.0) - free
+        need = gpus(piece.shape) - free
         if need <= 0:
             is_open = home.admits(piece, node_id)
             return Clearing(0.0, 0.0, node_id, (), free) if is_open else None
         chosen = _choose(self._left(node_id, is_pinned=is_pinned), need)
         if not chosen or not home.admits_after(piece, node_id, [v.job for v in chosen]):
             return None
-        gpus = sum(victim.gpus for victim in chosen)
+        stopped = sum(victim.gpus for victim in chosen)
         least_s = min(victim.spare_s for victim in chosen)
-        return Clearing(gpus, least_s, node_id, tuple(chosen), free + gpus)
+        return Clearing(stopped, least_s, node_id, tuple(chosen), free + stopped)
 
 
 def _by_node(

@@ -40,6 +40,7 @@ class Terms:
 
     def slack_s(self, job: JobView) -> float:
         """Return by how much more a job may be delayed than it was already."""
+        # As `progress_s`, without the call: asked of every running job in each plan.
         since_s, progress_s = job.useful_from_s, job.progress_s
         if since_s is not None and since_s < self.now_s:
             progress_s += self.now_s - since_s
@@ -112,11 +113,18 @@ class Terms:
         return is_waiting_long or self.is_last_moment(job)
 
 
-def reserve_s(snapshot: Snapshot, params: JobParams) -> float:
-    """Return what a job must have left so that a node rented for it now comes in time."""
+def terms_of(snapshot: Snapshot, params: JobParams) -> Terms:
+    """Return the clock of a plan."""
     # Which offer it will be is not known yet; the slowest keeps every promise.
     boots = [snapshot.boot_s_by_offer.get(o.offer_id, o.boot_s) for o in snapshot.offers]
-    return max(boots, default=0.0) + params.guard_s
+    prices = [o.usd_per_hour / o.gpu_count for o in snapshot.offers if o.gpu_count]
+    return Terms(
+        now_s=snapshot.now_s,
+        params=params,
+        reserve_s=max(boots, default=0.0) + params.guard_s,
+        late_budget=late_budget(snapshot.starts, params),
+        usd_per_gpu_hour=min(prices, default=0.0),
+    )
 
 
 def late_budget(starts: Starts | None, params: JobParams) -> float | None:
@@ -124,9 +132,3 @@ def late_budget(starts: Starts | None, params: JobParams) -> float | None:
     if starts is None:
         return None
     return (1 - params.wait_target_share) * starts.count - starts.late_count
-
-
-def least_usd_per_gpu_hour(snapshot: Snapshot) -> float:
-    """Return the least that a GPU can be rented for; 0 when none can."""
-    prices = [o.usd_per_hour / o.gpu_count for o in snapshot.offers if o.gpu_count]
-    return min(prices, default=0.0)
