@@ -7,12 +7,12 @@ the body process 1 listens on 169.254.169.254 and passes every connection on to 
 from __future__ import annotations
 
 import contextlib
-import socketserver
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+
+from tests.bodies.unix_server import UnixServer
 
 
 @dataclass(frozen=True)
@@ -39,32 +39,16 @@ class Told:
 Answers = Callable[[Ask], Told]
 
 
-class MetadataServer:
+class MetadataServer(UnixServer):
     """Answers until it is closed."""
 
     def __init__(self, path: Path, answers: Answers) -> None:
-        self._server = _Server(str(path), _Handler)
-        self._server.answers = answers
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
-
-    def close(self) -> None:
-        """End it."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-class _Server(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
-    answers: Answers
-
-    def handle_error(self, *_: object) -> None:
-        """A body that died in the middle of a question is no news."""
+        self.answers = answers
+        super().__init__(path, _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: MetadataServer
 
     def _serve(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}

@@ -12,33 +12,19 @@ import socketserver
 import threading
 from pathlib import Path
 
+from tests.bodies.unix_server import UnixServer
 
-class Relay:
+
+class Relay(UnixServer):
     """Passes connections on until it is closed."""
 
     def __init__(self, path: Path, port: int) -> None:
-        self._server = _Server(str(path), _Handler)
-        self._server.port = port
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
-
-    def close(self) -> None:
-        """Take no more connections."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-class _Server(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
-    port = 0
-
-    def handle_error(self, *_: object) -> None:
-        """A body that died in the middle of a call is no news."""
+        self.port = port
+        super().__init__(path, _Handler)
 
 
 class _Handler(socketserver.BaseRequestHandler):
-    server: _Server
+    server: Relay
 
     def handle(self) -> None:
         with socket.create_connection(("127.0.0.1", self.server.port)) as there:
