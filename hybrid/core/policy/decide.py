@@ -6,7 +6,7 @@ from hybrid.core.policy.caps import leave_for_caps
 from hybrid.core.policy.explain import summarise
 from hybrid.core.policy.jobs.plan_jobs import is_only_jobs, plan_jobs
 from hybrid.core.policy.params import PolicyParams
-from hybrid.core.policy.plan import Action, Plan, Snapshot
+from hybrid.core.policy.plan import Action, Launch, Plan, Snapshot
 from hybrid.core.policy.queue import Queue
 from hybrid.core.policy.scale_in import scale_in
 from hybrid.core.policy.scale_out import scale_out
@@ -39,7 +39,11 @@ def decide(snapshot: Snapshot, params: PolicyParams) -> Plan:
         actions: tuple[Action, ...] = (*by_job, *(leaving or ()))
         return Plan(actions=actions, summary=summarise(snapshot, actions, ()))
     queue = Queue.of(snapshot, params)
-    launches, findings = scale_out(snapshot, params, queue)
+    for_jobs = [action for action in by_job if isinstance(action, Launch)]
+    for launch in for_jobs:
+        # One purse for both: what jobs take of stock and caps is gone for Ray's own work.
+        queue.market.take(launch.offer, 1)
+    launches, findings = scale_out(snapshot, params, queue, launched=len(for_jobs))
     drains = scale_in(snapshot, params, queue)
     actions = (*by_job, *launches, *drains)
     return Plan(

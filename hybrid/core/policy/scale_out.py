@@ -18,11 +18,18 @@ from hybrid.core.policy.words import age_text, number, plural, shape_text
 
 
 def scale_out(
-    snapshot: Snapshot, params: PolicyParams, queue: Queue
+    snapshot: Snapshot, params: PolicyParams, queue: Queue, *, launched: int = 0
 ) -> tuple[list[Launch], list[Finding]]:
-    """Return launches for what broke the queue limit, and a finding for all that waits."""
+    """Return launches for what broke the queue limit, and a finding for all that waits.
+
+    Args:
+        snapshot: What was seen.
+        params: Thresholds.
+        queue: Its waiting work, and a market from which earlier launches are taken.
+        launched: How many those were: they count for the ramp.
+    """
     wanted = [Wanted(u, u.count) for u in queue.unmet if _may_rent(u, snapshot, queue)]
-    buyer = Buyer(snapshot, params, queue)
+    buyer = Buyer(snapshot, params, queue, launched)
     for want in wanted:
         if want.unmet.pieces is not None:
             buyer.launch_gang(want, want.unmet.pieces)
@@ -76,18 +83,23 @@ class Step:
 
 @dataclass
 class Buyer:
-    """Chooses launches, one gang or one step at a time, while the tick's limit allows."""
+    """Chooses launches, one gang or one step at a time, while the tick's limit allows.
+
+    Attributes:
+        launched: Launches of this plan for other work.
+    """
 
     snapshot: Snapshot
     params: PolicyParams
     queue: Queue
+    launched: int = 0
     launches: list[Launch] = field(default_factory=list)
     _counts: dict[tuple[str, Key], int] = field(default_factory=dict)
 
     @property
     def budget(self) -> int:
         """How many more instances this plan may launch."""
-        return self.params.launches_per_tick - len(self.launches)
+        return self.params.launches_per_tick - self.launched - len(self.launches)
 
     # --- single requests ------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from hybrid.core.policy.jobs.params import PROFILES, JobParams
 from hybrid.core.policy.jobs.terms import Terms
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Drain, Launch, Move, Plan, Snapshot, Start, Starts, Suspend
-from tests.core.make import NOW_S, ONPREM, laws
+from tests.core.make import NOW_S, ONPREM, laws, make_demand
 from tests.core.policy.jobs.make import cluster, job
 
 HOUR_S = 3_600.0
@@ -205,3 +205,27 @@ def test_more_work_never_rents_fewer_gpus(snapshot: Snapshot, more: int) -> None
 
 def rented(plan: Plan) -> int:
     return sum(a.offer.gpu_count for a in plan.actions if isinstance(a, Launch))
+
+
+@laws
+@given(
+    clusters(),
+    st.integers(1, 9),
+    st.sampled_from([Caps(node_count=3), Caps(gpu_count=10), Caps(usd_per_hour=30.0)]),
+)
+def test_jobs_and_work_that_only_ray_knows_share_the_caps_and_the_ramp(
+    snapshot: Snapshot, count: int, caps: Caps
+) -> None:
+    params = PolicyParams(stabilisation_s=0.0, launches_per_tick=4)
+    waiting = (make_demand(4, count, waiting_s=9_000.0),)
+    both = snapshot.model_copy(update={"demands": waiting, "caps": caps})
+
+    launches = [action for action in decide(both, params).actions if isinstance(action, Launch)]
+
+    used = both.commitment
+    assert len(launches) <= params.launches_per_tick
+    assert caps.node_count is None or used.node_count + len(launches) <= caps.node_count
+    gpus = used.gpu_count + sum(launch.offer.gpu_count for launch in launches)
+    assert caps.gpu_count is None or gpus <= caps.gpu_count
+    usd = used.usd_per_hour + sum(launch.offer.usd_per_hour for launch in launches)
+    assert caps.usd_per_hour is None or usd <= caps.usd_per_hour + 1e-9
