@@ -54,6 +54,11 @@ class JobView(Model):
         is_started: It has run before.
         suspension_count: Times it was stopped and put back into the queue.
         interruption_count: Times it was stopped for any reason: suspended or moved.
+        priority: Higher goes first, and may stop running work of a lower one that has
+            checkpoints.
+        is_filler: It only fills GPUs at home that nobody else wants: nothing is rented for it,
+            and it leaves at once, with or without checkpoint.
+        user: Whose it is, for fair shares.
     """
 
     job_id: str
@@ -67,6 +72,9 @@ class JobView(Model):
     is_started: bool = False
     suspension_count: int = Field(default=0, ge=0)
     interruption_count: int = Field(default=0, ge=0)
+    priority: int = 50
+    is_filler: bool = False
+    user: str = ""
 
     @cached_property
     def pieces(self) -> tuple[Demand, ...]:

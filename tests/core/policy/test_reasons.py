@@ -548,8 +548,14 @@ def test_the_page_lists_each_code_once() -> None:
     assert len(codes) == len(set(codes))
     assert list(documented()) == [LAUNCH, START, STOP, LEAVE, WAIT]
     assert documented()[LAUNCH] == ["queue_wait", "queue_gpus", "adopted", "job_waits"]
-    assert documented()[START] == ["free_at_home", "packed", "made_room", "free_rented"]
-    assert documented()[STOP] == ["slack", "pack", "exchange"]
+    assert documented()[START] == [
+        "free_at_home",
+        "packed",
+        "given_way",
+        "made_room",
+        "free_rented",
+    ]
+    assert documented()[STOP] == ["slack", "preempted", "best_effort", "pack", "exchange"]
     assert set(documented()[LEAVE]) == {
         "idle",
         "not_needed",

@@ -109,12 +109,17 @@ class Nodes:
             if name != "GPU"
         )
 
-    def fit(self, job: JobView) -> tuple[Slot, ...] | None:
-        """Return where a job fits now, each piece on the fullest node that holds it."""
+    def fit(self, job: JobView, *, without: Iterable[str] = ()) -> tuple[Slot, ...] | None:
+        """Return where a job fits now, each piece on the fullest node that holds it.
+
+        Args:
+            job: What needs a place.
+            without: Nodes that are not for it.
+        """
         if job.gpus > self.free_gpus + _HAIR:
             return None
         slots: list[Slot] = []
-        used: set[str] = set()
+        used = set(without)
         for piece, gpus in zip(job.pieces, job.sizes, strict=True):
             node_id = self._best(piece, gpus, used)
             if node_id is None:
@@ -122,6 +127,26 @@ class Nodes:
             used.add(node_id)
             slots.append(Slot(node_id, gpus))
         return tuple(slots)
+
+    def emptiest(self, job: JobView) -> list[str]:
+        """Return the nodes that will probably be free for a job first; empty if it never fits."""
+        found: list[str] = []
+        order = [node_id for free in reversed(self.levels()) for node_id in self.at(free)]
+        for piece, gpus in zip(job.pieces, job.sizes, strict=True):
+            node_id = next(
+                (
+                    n
+                    for n in order
+                    if n not in found
+                    and self.total[n] >= gpus - _HAIR
+                    and admits_any(piece.selectors or ((),), self.labels[n])
+                ),
+                None,
+            )
+            if node_id is None:
+                return []
+            found.append(node_id)
+        return found
 
     def take(self, job: JobView, slots: Iterable[Slot]) -> None:
         """Give a job its place."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from hybrid.core.labels import sites
 from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.board import Nodes
 from hybrid.core.policy.jobs.draft import Draft
@@ -37,6 +38,7 @@ def fill(
     order: Iterable[JobView],
     code: str,
     holds_back: Callable[[JobView], bool] | None = None,
+    starves: Callable[[JobView], bool] | None = None,
 ) -> None:
     """Start waiting jobs where they fit, in an order; one that does not fit holds up no other.
 
@@ -46,6 +48,7 @@ def fill(
         order: Waiting jobs.
         code: Why they start.
         holds_back: Which of them leave free GPUs to others.
+        starves: Which of them nodes are kept for when they do not fit.
     """
     failed: set[tuple[object, ...]] = set()
     for job in order:
@@ -54,9 +57,11 @@ def fill(
         # Equal jobs fail alike, since what is free only shrinks.
         if job.kind in failed or (holds_back and holds_back(job)):
             continue
-        slots = nodes.fit(job)
+        slots = nodes.fit(job, without=draft.kept_from(job))
         if slots is None:
             failed.add(job.kind)
+            if starves and starves(job):
+                draft.keep_for(job)
         else:
             draft.start(job, slots, draft.reason(code, job))
 
@@ -73,15 +78,23 @@ def _dispatch_home(draft: Draft) -> None:
         """Return whether a suspended job with time left makes way for work that costs money."""
         return job.is_started and not draft.terms.is_last_moment(job) and is_wanted()
 
+    def starves(job: JobView) -> bool:
+        """Return whether a job is late and nothing can be rented for it: small ones pass it."""
+        if job.is_filler or draft.terms.now_s < draft.terms.deadline_s(job):
+            return False
+        return draft.terms.usd_per_gpu_hour <= 0 or is_only_at_home(job)
+
     order = sorted(draft.queue.values(), key=draft.key)
-    fill(draft, draft.board.home, order, "free_at_home", holds_back)
+    fill(draft, draft.board.home, order, "free_at_home", holds_back, starves)
 
 
 def _dispatch_cloud(draft: Draft) -> None:
     cloud = draft.board.cloud
     waiting = [job for job in draft.queue.values() if draft.may_rent(job)]
     guard = Guard.of(waiting)
-    for job in sorted(waiting, key=lambda job: (draft.terms.deadline_s(job), job.job_id)):
+    for job in sorted(
+        waiting, key=lambda job: (-job.priority, draft.terms.deadline_s(job), job.job_id)
+    ):
         if job.checkpoint is None:
             continue  # See `exchange`: it would stay there to its end.
         slots = cloud.fit(job)
@@ -120,6 +133,11 @@ class Guard:
             return True
         whole = sum(len(cloud.at(free)) for free in cloud.levels() if free >= self.size)
         return whole > self.count
+
+
+def is_only_at_home(job: JobView) -> bool:
+    """Return whether a job may not run in a cloud."""
+    return any("cloud" not in sites(piece.selectors) for piece in job.units)
 
 
 def wants_home(job: JobView, draft: Draft) -> bool:

@@ -12,14 +12,16 @@ from hybrid.core.policy.jobs.board import Board
 from hybrid.core.policy.jobs.terms import Terms
 from hybrid.core.policy.plan import Move, Start, Suspend
 
-# A job that was not started, by deadline and id; those that would stay in the cloud come first.
-QueueKey = tuple[bool, float, str]
+# Fillers last; then by priority, by share, by deadline and id; of equal ones those that would
+# stay in the cloud come first.
+QueueKey = tuple[bool, int, float, bool, float, str]
 
 _START_WORDS = {
     "free_at_home": "on-prem GPUs are free",
     "free_rented": "a rented node is free, and it may not wait longer",
     "packed": "small jobs moved together on other on-prem nodes",
     "made_room": "jobs that can wait made room at home",
+    "given_way": "less urgent jobs gave way",
 }
 
 
@@ -32,6 +34,8 @@ class Draft:
         at_home, in_cloud: Running jobs by id.
         failed_packs: Kinds of work for which no room in one piece could be made.
         stopped: Jobs this plan stops or moves; nothing more happens to them in it.
+        kept: Nodes at home that are kept for a late job which nothing can be rented for.
+        kept_for: That job's id.
     """
 
     terms: Terms
@@ -41,6 +45,8 @@ class Draft:
     in_cloud: dict[str, JobView] = field(default_factory=dict)
     actions: list[Start | Suspend | Move] = field(default_factory=list)
     stopped: set[str] = field(default_factory=set)
+    kept: frozenset[str] = frozenset()
+    kept_for: str = ""
     failed_packs: set[object] = field(default_factory=set)
     _keys: dict[str, QueueKey] = field(default_factory=dict)
 
@@ -58,6 +64,15 @@ class Draft:
     def stops_left(self) -> int:
         """How many more jobs this plan may stop."""
         return self.terms.params.stops_per_tick - len(self.stopped)
+
+    def keep_for(self, job: JobView) -> None:
+        """Keep the nodes that will be free first for a job, unless some are kept already."""
+        if not self.kept:
+            self.kept, self.kept_for = frozenset(self.board.home.emptiest(job)), job.job_id
+
+    def kept_from(self, job: JobView) -> frozenset[str]:
+        """Return the nodes that are kept for another job."""
+        return frozenset() if job.job_id == self.kept_for else self.kept
 
     def may_rent(self, job: JobView) -> bool:
         """Return whether money may be spent on a waiting job now."""
@@ -119,9 +134,31 @@ class Draft:
         """Return the order in which waiting jobs get a place at home."""
         # Asked for several times for each waiting job.
         if job.job_id not in self._keys:
-            can_move = job.checkpoint is not None
-            self._keys[job.job_id] = (can_move, self.terms.deadline_s(job), job.job_id)
+            self._keys[job.job_id] = (
+                job.is_filler,
+                -job.priority,
+                self._shares.get(job.job_id, 0.0),
+                job.checkpoint is not None,
+                self.terms.deadline_s(job),
+                job.job_id,
+            )
         return self._keys[job.job_id]
+
+    @cached_property
+    def _shares(self) -> dict[str, float]:
+        """GPUs that a user has, and that earlier jobs of the same user ask for, by job."""
+        if not self.terms.params.fair_share:
+            return {}
+        gpus_by_user: dict[str, float] = {}
+        for job in (*self.at_home.values(), *self.in_cloud.values()):
+            gpus_by_user[job.user] = gpus_by_user.get(job.user, 0.0) + job.gpus
+        shares = {}
+        for job in sorted(
+            self.queue.values(), key=lambda j: (-j.priority, self.terms.deadline_s(j), j.job_id)
+        ):
+            shares[job.job_id] = gpus_by_user.get(job.user, 0.0)
+            gpus_by_user[job.user] = shares[job.job_id] + job.gpus
+        return shares
 
     def reason(self, code: str, job: JobView) -> Reason:
         """Return why a waiting job starts, with the numbers that decided it."""

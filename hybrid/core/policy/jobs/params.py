@@ -30,6 +30,9 @@ class JobParams(Model):
         wait_target_s, wait_target_share: This share of jobs, counted over some days, starts
             within the target. As long as more do, jobs are let wait to their last moment, the
             widest first; when fewer do, each is rented for at once.
+        patient_from_s: Work whose longest wait is at least this long is never rented for, and
+            stops no other, before its last moment: whoever may wait for hours is not in a hurry.
+        fair_share: Among work of equal priority, that of users who hold fewer GPUs goes first.
         guard_s: Safety margin in front of the last responsible moment.
         hold_s: A job is suspended only if it can stay away for so long, and still be late for
             nothing after a boot and two interruptions.
@@ -67,6 +70,8 @@ class JobParams(Model):
     rent_after_gpu_s: float = Field(default=0.0, ge=0)
     wait_target_s: float = Field(default=360.0, ge=0)
     wait_target_share: float = Field(default=0.95, ge=0, le=1)
+    patient_from_s: float = Field(default=7_200.0, ge=0)
+    fair_share: bool = False
     guard_s: float = Field(default=60.0, ge=0)
     hold_s: float = Field(default=900.0, ge=0)
     min_run_s: float = Field(default=3_600.0, ge=0)

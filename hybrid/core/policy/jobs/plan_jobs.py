@@ -7,6 +7,7 @@ from hybrid.core.policy.jobs.board import Board, Nodes
 from hybrid.core.policy.jobs.dispatch import dispatch
 from hybrid.core.policy.jobs.draft import Draft
 from hybrid.core.policy.jobs.exchange import exchange
+from hybrid.core.policy.jobs.give_way import give_way
 from hybrid.core.policy.jobs.home import bring_home
 from hybrid.core.policy.jobs.pack import pack_for
 from hybrid.core.policy.jobs.release import release
@@ -36,8 +37,8 @@ def plan_jobs(
     In this order, so that money is the last means and ends first:
 
     1. waiting jobs take what is free;
-    2. those that may make room get it at home: by moving small jobs together, then by
-       suspending jobs that are rich in slack;
+    2. those that may make room get it at home: work of lower rank gives way, small jobs move
+       together, then jobs that are rich in slack are suspended;
     3. jobs that cannot move change places with jobs that can, where a rented node is free;
     4. nodes are rented for the rest that may not wait, and boots that nobody needs are ended;
     5. rented work comes home;
@@ -57,6 +58,7 @@ def plan_jobs(
     draft = Draft.of(snapshot.jobs, board_of(snapshot), terms_of(snapshot, params.jobs))
     may_go_out = may_spend and not snapshot.mode.is_out_paused
     dispatch(draft, may_go_out=may_spend)
+    give_way(draft)
     make_room(draft)
     if may_go_out:
         exchange(draft)
@@ -80,9 +82,13 @@ def make_room(draft: Draft) -> None:
     due = [job for job in draft.queue.values() if draft.terms.may_make_room(job)]
     need = sum(job.gpus for job in due)
     reservoir = Reservoir(draft)
-    for job in sorted(due, key=lambda j: (*draft.key(j)[:2], -j.gpus, j.job_id)):
-        slots = draft.board.home.fit(job)
+    for job in sorted(due, key=lambda j: (*draft.key(j)[:-1], -j.gpus, j.job_id)):
+        kept = draft.kept_from(job)
+        slots = draft.board.home.fit(job, without=kept)
         code = "free_at_home"
+        if slots is None and kept:
+            need -= job.gpus
+            continue
         if slots is None and pack_for(draft, job):
             slots, code = draft.board.home.fit(job), "packed"
         if slots is None:

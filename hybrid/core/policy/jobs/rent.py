@@ -22,7 +22,7 @@ JOB_WAITS = "job_waits"
 
 
 def urgent(draft: Draft, release_gpus_per_s: float | None) -> list[JobView]:
-    """Return the waiting jobs that money may be spent on, the widest first.
+    """Return the waiting jobs that money may be spent on, of equal priority the widest first.
 
     Args:
         draft: The plan so far.
@@ -41,7 +41,9 @@ def urgent(draft: Draft, release_gpus_per_s: float | None) -> list[JobView]:
             if home_s < terms.params.home_wait_ratio * terms.reserve_s:
                 continue
         waiting.append(job)
-    return sorted(waiting, key=lambda job: (-job.gpus, terms.deadline_s(job), job.job_id))
+    return sorted(
+        waiting, key=lambda job: (-job.priority, -job.gpus, terms.deadline_s(job), job.job_id)
+    )
 
 
 def rent(

@@ -66,6 +66,8 @@ class Terms:
 
     def may_rent(self, job: JobView) -> bool:
         """Return whether money may be spent on a waiting job now, as far as it is concerned."""
+        if job.is_filler:
+            return False
         after_s = self._rent_after_s(job)
         if self.late_budget is not None and self.late_budget < 0:
             after_s = 0.0 if after_s < NEVER_EARLY else after_s
@@ -76,7 +78,9 @@ class Terms:
         return self.now_s >= self.last_moment_s(job)
 
     def may_make_room(self, job: JobView) -> bool:
-        """Return whether others may be stopped for a waiting job now."""
+        """Return whether others may be stopped for a waiting job now, out of their slack."""
+        if job.is_filler:
+            return False
         return self._is_due(job, min(self.params.suspend_after_s, self._rent_after_s(job)))
 
     def spare_s(self, job: JobView) -> float:
@@ -106,10 +110,16 @@ class Terms:
         return job.suspension_count < params.suspensions + earned
 
     def _rent_after_s(self, job: JobView) -> float:
+        if job.max_wait_s >= self.params.patient_from_s:
+            return NEVER_EARLY
         return self.params.rent_after_s + self.params.rent_after_gpu_s * job.gpus
 
     def _is_due(self, job: JobView, after_s: float) -> bool:
-        is_waiting_long = not job.is_started and self.now_s - job.submitted_at_s >= after_s
+        # No wait is that long: the clock starts in 1970.
+        is_early = after_s < NEVER_EARLY
+        is_waiting_long = (
+            is_early and not job.is_started and self.now_s - job.submitted_at_s >= after_s
+        )
         return is_waiting_long or self.is_last_moment(job)
 
 
