@@ -1,0 +1,31 @@
+"""Latency promises: what is measured, whether it holds, and how many replicas that takes. Pure.
+
+Plain dataclasses, not models: the same code runs inside Ray Serve's controller, where every second
+of start-up counts and pydantic would be loaded for nothing.
+"""
+
+from __future__ import annotations
+
+from hybrid.core.slo.histogram import Buckets, Growth, percentile
+from hybrid.core.slo.judge import judge
+from hybrid.core.slo.reading import Judgement, Load, Reading, Slo, SloState
+from hybrid.core.slo.replicas import Ahead, ahead, need_count
+from hybrid.core.slo.steering import Steering, SteeringParams, steer
+
+__all__ = [
+    "Ahead",
+    "Buckets",
+    "Growth",
+    "Judgement",
+    "Load",
+    "Reading",
+    "Slo",
+    "SloState",
+    "Steering",
+    "SteeringParams",
+    "ahead",
+    "judge",
+    "need_count",
+    "percentile",
+    "steer",
+]
