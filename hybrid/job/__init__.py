@@ -1,0 +1,1 @@
+"""What runs inside a job: the wrapper, and the answers to requests to save."""
