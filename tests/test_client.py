@@ -21,7 +21,7 @@ from hybrid.client import (
     UnreachableError,
     WaitTimeoutError,
 )
-from hybrid.core.errors import ConfigError, HybridError, LedgerError
+from hybrid.core.errors import ConfigError, HybridError, JobError, LedgerError
 from hybrid.core.models import JobState
 from hybrid.core.views import CostView, EventsView, JobsView, NodesView, PlanView, StatusView
 from tests.api.fake_service import FakeService
@@ -421,6 +421,25 @@ def test_followed_logs_go_on_after_a_restart_with_nothing_twice(
     lab.start()
 
     assert first + "".join(pieces) == "".join(lab.service.log_pieces)
+
+
+def test_following_what_always_breaks_tells_why(
+    client: hybrid.Client, lab: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(_job_id: str, *, is_following: bool = False) -> Iterator[str]:
+        if is_following:
+            yield "step 1\n"
+        raise JobError("the node of the driver has left")
+
+    monkeypatch.setattr(lab.service, "job_logs", breaking)
+    monkeypatch.setattr("hybrid.client.job._POLL_S", (0.0, 0.0))
+    pieces = client.job("j-running").logs(follow=True)
+    seen = [next(pieces)]
+
+    with pytest.raises(HybridError, match="the node of the driver has left"):
+        seen += pieces
+
+    assert seen == ["step 1\n"]
 
 
 def test_following_an_unknown_job_fails_at_once(client: hybrid.Client) -> None:

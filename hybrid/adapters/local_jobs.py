@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -43,14 +44,19 @@ class LocalJobs(RayJobs):
 
     def logs(self, job_id: str) -> Iterator[str]:
         """See `JobRunner.logs`."""
-        is_empty = True
-        for path in self._files(job_id):
-            for piece in pieces_of(path):
-                is_empty = False
-                yield piece
+        ours = chain.from_iterable(map(pieces_of, self._files(job_id)))
+        start = next(ours, "")
         # The head's folder holds what Ray says of the start, wherever the driver then runs.
-        if is_empty or self._is_elsewhere(self._driver_ip(job_id)):
-            yield from super().logs(job_id)
+        if start and not self._is_elsewhere(self._driver_ip(job_id)):
+            yield start
+            yield from ours
+            return
+        rest = super().logs(job_id)
+        first = next(rest, "")  # when its node is gone, that is the answer, and not half a log
+        yield start
+        yield from ours
+        yield first
+        yield from rest
 
     def log_end(self, job_id: str, *, limit_bytes: int) -> LogEnd:
         """See `JobRunner.log_end`."""

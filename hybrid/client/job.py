@@ -117,6 +117,7 @@ class Job:
             except UnreachableError:
                 break_count += 1
                 if break_count > _BREAK_LIMIT:
+                    self.logs()  # what broke in the middle says why when it breaks at once
                     raise
                 self._wait_for_controller()
             else:

@@ -6,11 +6,13 @@ import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hybrid.adapters.local_jobs import LocalJobs
 from hybrid.adapters.text_files import PIECE_BYTES
+from hybrid.core.errors import ClusterError
 from hybrid.core.models import JobState
 from hybrid.core.ports import JobStatus, LogEnd
 from tests.world.clock import VirtualClock
@@ -44,6 +46,22 @@ def test_a_log_is_the_heads_part_and_then_the_drivers(tmp_path: Path) -> None:
     log_file(tmp_path, "abc").write_text("worked\n")
 
     assert "".join(make_jobs(tmp_path).logs("j-1")) == "prepared\nworked\n"
+
+
+def test_half_a_log_is_none_when_the_other_half_cannot_be_had(tmp_path: Path) -> None:
+    """Else its reader sees an output that breaks, and not why."""
+
+    class Elsewhere(WithoutRay):
+        def _find(self, job_id: str) -> Mapping[str, Any]:
+            return {"driver_agent_http_address": "http://10.0.0.2:52365"}
+
+    log_file(tmp_path, "head").write_text("prepared\n")
+    jobs = Elsewhere(
+        "http://127.0.0.1:9", "", address="10.0.0.1:9", ray_dir=tmp_path, clock=VirtualClock()
+    )
+
+    with pytest.raises(ClusterError, match=r"127\.0\.0\.1:9"):
+        next(jobs.logs("j-1"))
 
 
 def test_the_end_of_a_log_is_read_by_seeking(tmp_path: Path) -> None:

@@ -77,6 +77,18 @@ def gpus_of(cluster: Deployment, name: str) -> tuple[float | None, float | None]
     return (node.gpus_used, node.gpus_total) if node is not None else (None, None)
 
 
+def assert_a_driver_on_a_host_keeps_its_output(cluster: Deployment) -> None:
+    driver = cluster.client.submit("hostname; sleep 1; echo worked", gpus=1)
+
+    followed = "".join(driver.logs(follow=True))
+
+    words = followed.splitlines()
+    assert words[-1] == "worked"
+    assert words[-2] in NAMES
+    assert driver.wait(timeout=LIMIT_S) is JobState.SUCCEEDED
+    assert driver.logs() == followed
+
+
 def test_hosts_over_ssh_work_reboot_in_the_middle_of_a_job_and_leave(site: Site) -> None:
     cluster, machines = site.cluster, site.machines
     survey = json.loads(cluster.hybrid("doctor", str(cluster.config), "--json").out)
@@ -84,6 +96,7 @@ def test_hosts_over_ssh_work_reboot_in_the_middle_of_a_job_and_leave(site: Site)
     assert {c["state"] for host in survey["hosts"] for c in host["checks"]} == {"ok"}
 
     cluster.up()
+    assert_a_driver_on_a_host_keeps_its_output(cluster)
     job = cluster.submit("site=onprem", count=2, gpus=2)
     cluster.wait_until(lambda: hostnames(cluster) == list(NAMES), "a task on each host")
 

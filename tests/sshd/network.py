@@ -1,5 +1,9 @@
 """Machines of our own, as far as SSH and Ray can tell: network namespaces on a bridge.
 
+Each has process ids of its own too. Ray looks through /proc for "the" raylet of its machine, and
+in /proc of all machines finds the head's, whose socket a host cannot see: an agent that wants to
+connect then ends, and its raylet with it.
+
 10.232.SLOT.0/24, where a slot belongs to one process for as long as it lives. What a process that
 died left of its slot goes when the slot is taken again.
 """
@@ -23,7 +27,7 @@ _FIRST, _LAST = 1, 250
 _SSH_PORT = 22
 # Where Ray has its files is the machine's own, and empty after a reboot.
 _BOOT = """\
-hostname "$1"; mkdir -p -m 700 "$2"; mount -t tmpfs -o mode=700 tmpfs "$2"
+mount -t proc proc /proc; hostname "$1"; mkdir -p -m 700 "$2"; mount -t tmpfs -o mode=700 tmpfs "$2"
 if [ -n "$3" ]; then
     mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system /run/sshd
     mkdir -p /etc/systemd/system; mount --bind "$3" /etc/systemd/system
@@ -110,7 +114,8 @@ class Machine(Server):
         for device in ("lo", "eth0"):
             _ip("-n", self.space, "link", "set", device, "up")
         _ip("-n", self.space, "route", "add", "default", "via", network.address)
-        space = ("ip", "netns", "exec", self.space, "unshare", "--uts")
+        processes = ("unshare", "--pid", "--fork", "--kill-child")
+        space = (*processes, "ip", "netns", "exec", self.space, "unshare", "--uts")
         super().__init__(keys, ip=ip, port=_SSH_PORT, path=path)
         self.units = self.folder / "units"
         self.units.mkdir()
@@ -121,8 +126,12 @@ class Machine(Server):
             self.tool("systemctl", text)
 
     def pids(self) -> list[int]:
-        """Return its processes."""
+        """Return its processes, by the ids that they have here."""
         return _pids_in(self.space)
+
+    def own_pids(self) -> dict[int, int]:
+        """Return its processes by the ids that they have there; the values are those here."""
+        return {_own_pid(pid): pid for pid in self.pids()}
 
     def inside(self, *command: str) -> None:
         """Run a command in its network."""
@@ -143,6 +152,7 @@ class Machine(Server):
             "-n",
             "-m",
             "-u",
+            "-p",
             self.tools / "systemctl",
             "boot",
         ]
@@ -169,6 +179,16 @@ class Machine(Server):
 def _pids_in(space: str) -> list[int]:
     done = subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True)
     return [int(word) for word in done.stdout.split()]
+
+
+def _own_pid(pid: int) -> int:
+    """Return the id that a process has in its innermost namespace; 0 when it is gone."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            name, _, numbers = line.partition(":")
+            if name == "NSpid":
+                return int(numbers.split()[-1])
+    return 0
 
 
 def _kill(pid: int) -> None:

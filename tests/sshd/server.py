@@ -113,7 +113,7 @@ class Server:
         command: list[str | Path] = [
             "setpriv",
             "--pdeathsig",
-            "TERM",
+            "KILL",  # `unshare` heeds no other signal
             *self._shell,
             sshd,
             "-D",

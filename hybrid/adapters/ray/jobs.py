@@ -111,6 +111,9 @@ class RayJobs:
 
     def logs(self, job_id: str) -> Iterator[str]:
         """See `JobRunner.logs`."""
+        return self._drivers_log(job_id)
+
+    def _drivers_log(self, job_id: str) -> Iterator[str]:
         _check_known(job_id, is_known=_ID.fullmatch(job_id) is not None)
         with self._dashboard.stream(f"/api/jobs/{job_id}/logs") as response:
             if response.status_code != 200:
@@ -142,7 +145,8 @@ class RayJobs:
             raw = self._find(job_id)
             _check_known(job_id, is_known=raw is not None)
             if raw is not None and _status(raw).state.is_ended:
-                yield from _after(self.logs(job_id), seen_count)
+                # not `logs`, to which a subclass may add: the stream had only this
+                yield from _after(self._drivers_log(job_id), seen_count)
                 return
             silent_count += 1
             # Each stream starts at the beginning.
