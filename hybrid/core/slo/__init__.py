@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hybrid.core.slo.histogram import Buckets, Growth, percentile
 from hybrid.core.slo.judge import judge
-from hybrid.core.slo.reading import Judgement, Load, Reading, Slo, SloState
+from hybrid.core.slo.reading import Judgement, Load, Reading, Seen, Slo, SloState
 from hybrid.core.slo.replicas import Ahead, ahead, need_count
 from hybrid.core.slo.steering import Steering, SteeringParams, steer
 
@@ -19,6 +19,7 @@ __all__ = [
     "Judgement",
     "Load",
     "Reading",
+    "Seen",
     "Slo",
     "SloState",
     "Steering",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
+
+_K = TypeVar("_K")
 
 Buckets: TypeAlias = Mapping[float, float]
 """Upper bound -> how many observations were at or below it, counted from the start of a process."""
@@ -44,7 +46,7 @@ def percentile(buckets: Buckets, percent: float) -> float | None:
 
 
 @dataclass
-class Growth:
+class Growth(Generic[_K]):
     """Adds up what histograms grew by from one look to the next.
 
     Each series has a key of its own, since a process that was replaced counts from zero again:
@@ -55,9 +57,9 @@ class Growth:
     """
 
     buckets: dict[float, float] = field(default_factory=dict)
-    _before: dict[object, dict[float, float]] = field(default_factory=dict)
+    _before: dict[_K, dict[float, float]] = field(default_factory=dict)
 
-    def add(self, key: object, now: Buckets, *, is_new: bool = True) -> None:
+    def add(self, key: _K, now: Buckets, *, is_new: bool = True) -> None:
         """Add what one series grew by.
 
         Args:
@@ -75,13 +77,13 @@ class Growth:
             grown = count if is_reset or before is None else count - before.get(bound, 0.0)
             self.buckets[bound] = self.buckets.get(bound, 0.0) + grown
 
-    def forget(self, keys: Iterable[object]) -> None:
+    def forget(self, keys: Iterable[_K]) -> None:
         """Forget series, so that they are seen for the first time again."""
         for key in list(keys):
             self._before.pop(key, None)
 
     @property
-    def keys(self) -> tuple[object, ...]:
+    def keys(self) -> tuple[_K, ...]:
         """Every series that is remembered."""
         return tuple(self._before)
 

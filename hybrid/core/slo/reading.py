@@ -106,3 +106,16 @@ class Judgement:
     rate_rps: float | None = None
     known_state: SloState = SloState.UNKNOWN
     is_quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look at a service brought.
+
+    Attributes:
+        reading: `None` when nothing new can be said yet.
+        load: Work and replicas.
+    """
+
+    reading: Reading | None = None
+    load: Load = Load()

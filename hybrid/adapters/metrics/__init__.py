@@ -1,0 +1,12 @@
+"""Latencies of services: from Ray Serve's own metrics, or from any Prometheus query.
+
+Imports neither Ray nor pydantic, since Serve's controller uses it too (`hybrid.serve`).
+"""
+
+from __future__ import annotations
+
+from hybrid.adapters.metrics.fetch import UnreadableError
+from hybrid.adapters.metrics.prometheus import PrometheusQuery
+from hybrid.adapters.metrics.serve import Ask, ServeMetrics
+
+__all__ = ["Ask", "PrometheusQuery", "ServeMetrics", "UnreadableError"]
