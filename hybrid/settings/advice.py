@@ -13,11 +13,6 @@ from hybrid.settings.model import Settings
 
 def advise(settings: Settings) -> Iterator[str]:
     """Yield one sentence for each setting that will not do what its author expects."""
-    if settings.burst.slo:
-        yield (
-            "burst.slo is read but not acted on in this version: a broken latency promise rents "
-            "nothing; only the queue limits (burst.queue) do"
-        )
     if not settings.onprem.hosts and settings.clouds is None:
         yield "there are no onprem.hosts and no clouds: only the head can run work"
     yield from unready_clouds(settings)

@@ -9,6 +9,7 @@ from hybrid.settings.machines import RAY_NODE_PORTS, RAY_WORKER_PORTS
 from hybrid.settings.model import Settings
 from hybrid.settings.problem import Path, path_text
 from hybrid.settings.rawchecks import Found
+from hybrid.settings.servicechecks import services_are_whole
 
 
 def broken_rules(settings: Settings, *, unsound: Collection[Path]) -> Iterator[Found]:
@@ -152,4 +153,5 @@ _RULES: tuple[tuple[tuple[Path, ...], Callable[[Settings], Iterator[Found]]], ..
     ((("prices",),), _currencies_have_rates),
     ((("prices",),), _overrides_differ),
     ((("prices",), ("providers",)), _rates_agree),
+    ((("services",),), services_are_whole),
 )

@@ -78,6 +78,13 @@ Duration: TypeAlias = Annotated[float, PlainValidator(readers.duration), _DURATI
 PositiveDuration: TypeAlias = Annotated[
     float, PlainValidator(readers.positive_duration), _DURATION_TEXT, _DURATION
 ]
+Latency: TypeAlias = Annotated[float, PlainValidator(readers.latency), _DURATION_TEXT, _DURATION]
+Window: TypeAlias = Annotated[float, PlainValidator(readers.window), _DURATION_TEXT, _DURATION]
+Percentile: TypeAlias = Annotated[
+    float,
+    PlainValidator(readers.percentile),
+    _schema("number", exclusiveMinimum=0, exclusiveMaximum=100),
+]
 KeptFor: TypeAlias = Annotated[
     float | Literal["off"],
     PlainValidator(readers.kept_for),
@@ -124,6 +131,17 @@ ClusterName: TypeAlias = Annotated[
 ]
 HostName: TypeAlias = Annotated[
     str, PlainValidator(words.host_name), _schema("string", pattern=f"^{words.HOST_NAME.pattern}$")
+]
+ServiceName: TypeAlias = Annotated[
+    str,
+    PlainValidator(words.service_name),
+    _schema("string", pattern=f"^{words.HOST_NAME.pattern}$"),
+]
+EnvName: TypeAlias = Annotated[
+    str, PlainValidator(words.env_name), _schema("string", pattern=f"^{words.ENV_NAME.pattern}$")
+]
+HttpUrl: TypeAlias = Annotated[
+    str, PlainValidator(words.http_url), _schema("string", pattern="^https?://")
 ]
 HostAddress: TypeAlias = Annotated[
     str, PlainValidator(words.host_address), _schema("string", minLength=1)

@@ -18,7 +18,6 @@ from hybrid.settings.fields import (
     PositiveCount,
     PositiveDuration,
     Share,
-    Text,
 )
 from hybrid.settings.section import Section
 
@@ -32,20 +31,10 @@ class Queue(Section):
     )
 
 
-class Slo(Section):
-    """A latency promise of an inference service. Read, but not acted on in this version."""
-
-    service: Text = Field(description="Application or deployment in Ray Serve.")
-    metric: Text = Field("p95_latency_ms", description="What is measured.")
-    target: Amount = Field(description="The value that must not be exceeded.")
-    window_s: PositiveDuration = Field(120.0, description="Measured over this long.")
-
-
 class Burst(Section):
     """When to rent, and how fast."""
 
     queue: Queue = Field(default_factory=Queue, description="When the queue is too long.")
-    slo: tuple[Slo, ...] = Field((), description="Latency promises; not acted on yet.")
     stabilisation_s: Duration = Field(
         30.0, description="A broken limit must stay broken this long before money is spent."
     )

@@ -25,6 +25,7 @@ from hybrid.settings.origin import Origin
 from hybrid.settings.prices import Prices
 from hybrid.settings.problem import Path, Problem, SettingsError, path_text
 from hybrid.settings.section import Section
+from hybrid.settings.services import Service
 
 
 class Settings(Section):
@@ -46,6 +47,9 @@ class Settings(Section):
     )
     burst: Burst = Field(default_factory=Burst, description="When to rent, and how fast.")
     drain: Drain = Field(default_factory=Drain, description="How a rented node is emptied.")
+    services: tuple[Service, ...] = Field(
+        (), description="Inference services whose latency is watched."
+    )
     idle: Idle = Field(default_factory=Idle, description="When a rented node is returned.")
     budget: Budget = Field(default_factory=Budget, description="Hard caps on what is rented.")
     lease: Lease = Field(default_factory=Lease, description="The dead-man switch.")

@@ -13,6 +13,7 @@ from typing import Literal
 
 from hybrid.core import quantity
 from hybrid.core.quantity import CountRange, GpuRequest, shown
+from hybrid.core.slo.reading import LEAST_WINDOW_S
 
 PORTS = CountRange(low=1_024, high=65_535)
 
@@ -113,6 +114,32 @@ def positive_duration(value: object) -> float:
     if number_s < _SHORTEST_S:
         raise ValueError(f"{shown(value)} is too short; write 100ms or more")
     return number_s
+
+
+def latency(value: object) -> float:
+    """Read a latency that is promised, seconds."""
+    number_s = duration(value)
+    if number_s <= 0:
+        raise ValueError(f"{shown(value)} is no latency to promise; write 1ms or more")
+    return number_s
+
+
+def window(value: object) -> float:
+    """Read how long a latency is measured before it is judged, seconds."""
+    number_s = duration(value)
+    if number_s < LEAST_WINDOW_S:
+        raise ValueError(
+            f"{shown(value)} is too short, since Ray tells its figures every 10 s; write 20s"
+        )
+    return number_s
+
+
+def percentile(value: object) -> float:
+    """Read a percentile."""
+    number = decimal(value)
+    if not 0 < number < 100:
+        raise ValueError(f"{shown(number)} is not a percentile; write for example 95")
+    return number
 
 
 def kept_for(value: object) -> float | Literal["off"]:

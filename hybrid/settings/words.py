@@ -21,6 +21,7 @@ from hybrid.settings.scalars import resolve
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 CURRENCY = re.compile(r"[A-Z]{3}")
 INFRA = re.compile(r"[a-z][a-z0-9_-]{0,30}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,62}){0,2}")
 
@@ -77,6 +78,45 @@ def host_name(value: object) -> str:
     if word.lower() == "head":
         raise ValueError(f"{shown(word)} is the head's own name; write another")
     return word
+
+
+def service_name(value: object) -> str:
+    """Read the name of a service."""
+    word = text(value, "a name", "text, for example chat")
+    if not HOST_NAME.fullmatch(word):
+        raise ValueError(
+            f"{shown(word)} is not a name; write up to 63 letters, digits, '-', '_' or '.', the "
+            "first and last a letter or digit"
+        )
+    return word
+
+
+def env_name(value: object) -> str:
+    """Read the name of an environment variable."""
+    word = text(value, "a variable", "its name, for example PROMETHEUS_TOKEN")
+    if not ENV_NAME.fullmatch(word):
+        raise ValueError(
+            "this is not the name of a variable; write its name, for example PROMETHEUS_TOKEN, "
+            "and never the secret itself"
+        )
+    return word
+
+
+def http_url(value: object) -> str:
+    """Read the address of a server that speaks HTTP; credentials in it are refused."""
+    url = text(value, "a URL", "http://HOST:PORT")
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
+        _ = parts.port
+    except ValueError:
+        is_url = False
+        parts = urlsplit("")
+    if not is_url or parts.query or parts.fragment:
+        raise ValueError("this is not the URL of a server; write http://HOST:PORT, or with https")
+    if "@" in parts.netloc:
+        raise ValueError("a password does not belong in this file; remove it and set basic_env")
+    return url.rstrip("/")
 
 
 def host_address(value: object) -> str:

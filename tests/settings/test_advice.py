@@ -15,15 +15,6 @@ def test_an_ordinary_configuration_has_no_warnings(tmp_path: Path) -> None:
     assert load_text(tmp_path, f"name: a\n{HOSTS}{CLOUD}").warnings() == ()
 
 
-def test_an_slo_is_accepted_and_said_to_do_nothing(tmp_path: Path) -> None:
-    text = f"name: a\n{HOSTS}burst: {{slo: [{{service: chat, metric: p99, target: 800}}]}}"
-
-    settings = load_text(tmp_path, text)
-
-    assert settings.burst.slo[0].window_s == 120.0
-    assert "burst.slo is read but not acted on in this version" in settings.warnings()[0]
-
-
 @pytest.mark.parametrize(
     ("text", "warning"),
     [

@@ -140,7 +140,7 @@ def test_a_missing_name_is_told_without_a_line(tmp_path: Path) -> None:
 
 
 def test_null_means_the_default_everywhere(tmp_path: Path) -> None:
-    text = "name: a\nhead:\nburst: {queue: null, slo: ~}\nclouds:\nproviders: {local: }\n"
+    text = "name: a\nhead:\nburst: {queue: null}\nservices: ~\nclouds:\nproviders: {local: }\n"
 
     settings = load_text(tmp_path, text)
 

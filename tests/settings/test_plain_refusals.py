@@ -190,7 +190,7 @@ FILE: dict[str, Any] = {
     "onprem": {"hosts": [{"name": "h-1"}]},
     "clouds": {"any_of": POOLS},
     "prices": {"overrides": [{"infra": "local", "instance_type": "t", "per_hour": 1}]},
-    "burst": {"slo": [{"service": "s", "target": 1}]},
+    "services": [{"name": "s", "target": "1s"}],
 }
 KEYS = [tuple(0 if part == "[]" else part for part in key.path) for key in keys()]
 

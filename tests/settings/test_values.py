@@ -79,8 +79,6 @@ from tests.settings.writing import load_text, problem
         ("burst: {queue: {max_wait: 9999d}}", "is more than a year"),
         ("burst: {queue: {pending_gpus: .inf}}", "'.inf' is not a number"),
         ("burst: {queue: {pending_gpus: -0.5}}", "-0.5 is negative; write 0 or more"),
-        ("burst: {slo: [{service: '', target: 1}]}", "'' is empty or holds control characters"),
-        ("burst: {slo: [{service: a}]}", "burst.slo[0].target: it is missing; add it"),
         ("drain: {busy: kill}", "'kill' is not possible here; write 'keep' or 'come_home'"),
         ("idle: {unhealthy_ratio: 20}", "20 is not a share; write a number from 0 to 1"),
         ("budget: {usd_per_day: -1}", "budget.usd_per_day: -1 is negative; write 0 or more"),
