@@ -34,12 +34,15 @@ class Demand(Model):
         selectors: Acceptable places, the preferred first; empty means anywhere.
         waiting_s: Age of the oldest of them, or `None` when it is not known yet. An upper
             bound, from counts seen over time (see `core.waiting`).
+        why_now: Why a node is wanted for it however short it waited, such as a broken promise
+            about latency; `""` for work that waits its turn.
     """
 
     shape: Shape
     count: int = Field(ge=1)
     selectors: tuple[Selector, ...] = ()
     waiting_s: float | None = None
+    why_now: str = ""
 
 
 class Spread(StrEnum):

@@ -69,7 +69,7 @@ class Queue:
     Attributes:
         breach_since_s: When the limit was first found broken; `None` when it holds.
         is_breach_stable: It has been broken for long enough to spend money.
-        breach_code: `queue_wait`, `queue_gpus`, or `""`.
+        breach_code: `queue_wait`, `queue_gpus`, `slo_breach`, or `""`.
         is_over_gpus: More GPUs wait than may, whatever `breach_code` says.
     """
 
@@ -96,7 +96,9 @@ class Queue:
         met, unmet = [*met, *met_singles], [*unmet, *unmet_singles]
         is_over_gpus = _is_over_gpus(unmet, params)
         is_due = any(u.is_due for u in unmet if u.is_rentable)
-        code = "queue_wait" if is_due else "queue_gpus" if is_over_gpus else ""
+        is_promised = is_due and all(u.demand.why_now for u in unmet if u.is_rentable and u.is_due)
+        due_code = "slo_breach" if is_promised else "queue_wait"
+        code = due_code if is_due else "queue_gpus" if is_over_gpus else ""
         since_s = None
         if code:
             known = snapshot.breach_since_s
@@ -189,7 +191,7 @@ def _sort_singles(
             met.append(Met(demand, None, None, placed))
         if placed.count < demand.count:
             left = demand.count - placed.count
-            is_due = _is_over(demand.waiting_s, params)
+            is_due = _is_late(demand, params)
             is_rentable = any(True for _ in market.holding(demand))
             unmet.append(Unmet(demand, left, None, None, is_rentable, is_due))
     return met, unmet
@@ -222,7 +224,7 @@ def _uncovered(
 ) -> tuple[float, float]:
     """Return the GPUs of late work, and of all work, that `counts` leave uncovered."""
     rows = [
-        (_is_over(demand.waiting_s, params), max(gpus(demand.shape), 1e-3) * (count - done))
+        (_is_late(demand, params), max(gpus(demand.shape), 1e-3) * (count - done))
         for (demand, count), done in zip(work, counts, strict=True)
     ]
     return sum(amount for is_late, amount in rows if is_late), sum(amount for _, amount in rows)
@@ -246,6 +248,10 @@ def _is_over(waiting_s: float | None, params: PolicyParams) -> bool:
     return waiting_s is not None and waiting_s > params.max_wait_s
 
 
+def _is_late(demand: Demand, params: PolicyParams) -> bool:
+    return bool(demand.why_now) or _is_over(demand.waiting_s, params)
+
+
 def _gang_order(gang: Gang) -> tuple[float, float, str]:
     return (-gpus(total(gang.bundles)), -(gang.waiting_s or 0.0), gang.gang_id)
 
@@ -253,10 +259,11 @@ def _gang_order(gang: Gang) -> tuple[float, float, str]:
 def _demand_order(demand: Demand, params: PolicyParams) -> tuple[object, ...]:
     # Late work first, then the largest: big pieces find no place between small ones.
     return (
-        not _is_over(demand.waiting_s, params),
+        not _is_late(demand, params),
         -gpus(demand.shape),
         -(demand.waiting_s or 0.0),
         sorted(demand.shape.items()),
         selector_key(demand.selectors),
         demand.count,
+        demand.why_now,
     )

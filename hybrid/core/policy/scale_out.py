@@ -249,18 +249,22 @@ class Buyer:
         if params.pending_gpus is not None:
             facts["pending_gpus"] = params.pending_gpus
         code = "queue_wait" if unmet.is_due else "queue_gpus"
+        if demand.why_now:
+            code = "slo_breach"
         return Reason(code=code, message=" ".join(self._words(unmet, offer, count)), facts=facts)
 
     def _words(self, unmet: Unmet, offer: Offer, count: int) -> Iterator[str]:
         demand, params = unmet.demand, self.params
         yield "a gang" if unmet.pieces else plural(unmet.count, "request")
         yield f"for {shape_text(demand.shape)} ({describe(demand.selectors)})"
-        yield f"waited {age_text(demand.waiting_s)},"
-        if unmet.is_due:
-            yield f"over the limit of {params.max_wait_s:.0f} s;"
+        waited = f"waited {age_text(demand.waiting_s)}"
+        if demand.why_now:
+            yield f"cannot wait: {demand.why_now};"
+        elif unmet.is_due:
+            yield f"{waited}, over the limit of {params.max_wait_s:.0f} s;"
         else:
             pending = number(params.pending_gpus or 0.0)
-            yield f"and the queue is over its limit of {pending} GPUs;"
+            yield f"{waited}, and the queue is over its limit of {pending} GPUs;"
         if unmet.pieces:
             verb = "takes" if count == 1 else "take"
             yield f"{plural(count, 'instance')} of {offer.offer_id} {verb} it,"

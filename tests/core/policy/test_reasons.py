@@ -547,7 +547,13 @@ def test_the_page_lists_each_code_once() -> None:
 
     assert len(codes) == len(set(codes))
     assert list(documented()) == [LAUNCH, START, STOP, LEAVE, WAIT]
-    assert documented()[LAUNCH] == ["queue_wait", "queue_gpus", "adopted", "job_waits"]
+    assert documented()[LAUNCH] == [
+        "queue_wait",
+        "queue_gpus",
+        "slo_breach",
+        "adopted",
+        "job_waits",
+    ]
     assert documented()[START] == [
         "free_at_home",
         "packed",

@@ -388,3 +388,26 @@ def test_a_launch_says_for_how_long_the_limit_has_been_broken(
     made = plan(demands=(late(1),), breach_since_s=since_s)
 
     assert made.actions[0].reason.facts["breach_s"] == expected_s
+
+
+def test_a_broken_promise_rents_however_short_its_replicas_waited_and_says_so() -> None:
+    late = make_demand(1, 2, waiting_s=0.0).model_copy(update={"why_now": "chat is slow"})
+    others = make_demand(1, 2, waiting_s=0.0)
+
+    made = plan(demands=(others, late))
+
+    reason = made.actions[0].reason
+    assert len(made.actions) == 1
+    assert reason.code == "slo_breach"
+    assert reason.message == (
+        "2 requests for 1 GPU (anywhere) cannot wait: chat is slow; one a takes 2, at $4.00/h each"
+    )
+
+
+def test_a_broken_promise_must_last_as_long_as_any_other_limit() -> None:
+    late = make_demand(1, 2, waiting_s=None).model_copy(update={"why_now": "chat is slow"})
+
+    made = plan(demands=(late,), breach_since_s=None)
+
+    assert made.actions == ()
+    assert made.breach_since_s is not None
