@@ -26,9 +26,10 @@ from hybrid.adapters.ssh_fleet import (
     probe,
 )
 from hybrid.adapters.ssh_fleet.facts import Facts
-from hybrid.adapters.ssh_fleet.judging import Finding, judge, reached, twins, unjudged
+from hybrid.adapters.ssh_fleet.judging import Finding, judge, reached, unjudged
 from hybrid.adapters.ssh_fleet.probing import listening
 from hybrid.adapters.ssh_fleet.records import FOLDER
+from hybrid.adapters.ssh_fleet.twins import twins
 from hybrid.core.nodeplan import NodePlan
 from hybrid.settings import Settings
 from hybrid.settings.machines import Host

@@ -105,6 +105,17 @@ def _hosts_over_ssh_reach_the_head(settings: Settings) -> Iterator[Found]:
             )
 
 
+def _hosts_are_different_machines(settings: Settings) -> Iterator[Found]:
+    seen: dict[str, int] = {}
+    for place, host in enumerate(settings.onprem.hosts):
+        if not host.is_local and (first := seen.setdefault(host.address, place)) != place:
+            yield (
+                ("onprem", "hosts", place, "address"),
+                f"{host.address} is also the address of hosts[{first}], whose GPUs would be "
+                "counted twice; correct one of them, or remove one",
+            )
+
+
 def _currencies_have_rates(settings: Settings) -> Iterator[Found]:
     prices = settings.prices
     for place, override in enumerate(prices.overrides):
@@ -150,6 +161,7 @@ _RULES: tuple[tuple[tuple[Path, ...], Callable[[Settings], Iterator[Found]]], ..
     ((("backoff",),), _backoff_grows),
     ((("ray", "health"),), _keepalives_do_not_overlap),
     ((("onprem",), ("head", "address")), _hosts_over_ssh_reach_the_head),
+    ((("onprem",),), _hosts_are_different_machines),
     ((("prices",),), _currencies_have_rates),
     ((("prices",),), _overrides_differ),
     ((("prices",), ("providers",)), _rates_agree),

@@ -35,6 +35,8 @@ _SSH_ADDRESS = re.compile(
     re.ASCII,
 )
 _HAS_PORT = re.compile(r"(?:[\w.-]+@)?[\w.-]+:[0-9]{1,5}", re.ASCII)
+_SSH_PORT = re.compile(r"ssh://.*:([0-9]+)\Z", re.ASCII)
+_PORT_MAX = 65_535
 _SSH_OPTION = re.compile(r"([A-Za-z][A-Za-z0-9]*)=(\S.*)")
 _OUR_SSH_OPTIONS = frozenset(
     (
@@ -128,6 +130,10 @@ def host_address(value: object) -> str:
         raise ValueError(
             f"{shown(word)} is not an address; write local, HOST, USER@HOST or ssh://USER@HOST:PORT"
         )
+    if (port := _SSH_PORT.search(word)) and not 1 <= int(port[1]) <= _PORT_MAX:
+        raise ValueError(f"{shown(word)} has no usable port; write one within 1..{_PORT_MAX}")
+    if word.lower() == "local" != word:
+        raise ValueError(f"{shown(word)} is not an address; write local in small letters")
     return word
 
 
@@ -153,7 +159,8 @@ def python_path(value: object) -> str:
     """Read the interpreter on a host: a name, an absolute path or one below `~/`."""
     line = line_of_text(value)
     is_path = line.startswith(("/", "~/"))
-    if line.startswith("-") or ("/" in line and not is_path):
+    is_folder = line == "~" or line.endswith("/")
+    if line.startswith("-") or is_folder or ("/" in line and not is_path):
         raise ValueError(
             f"{shown(line)} is not an interpreter; write for example python3.11 or ~/ray/bin/python"
         )

@@ -40,7 +40,7 @@ class Lab:
         return made
 
     def host(self, name: str, machine: Machine, **host: Any) -> None:
-        self._hosts.append({"name": name, "address": machine.address, **host})
+        self._hosts.append({"name": name, "address": machine.address} | host)
         self.write()
 
     def write(self) -> None:
@@ -134,7 +134,8 @@ def test_faults_of_hosts_are_counted_and_are_exit_code_1(run: Run, lab: Lab) -> 
 
 
 def test_one_machine_under_two_names_is_found_out(run: Run, lab: Lab) -> None:
-    lab.host("again", lab.machine("once"))
+    once = lab.machine("once")
+    lab.host("again", once, address=f"{once.user}@{once.ip}")
 
     found = survey(run, lab)
 

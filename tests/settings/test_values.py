@@ -55,11 +55,21 @@ from tests.settings.writing import load_text, problem
         ),
         ("onprem: {hosts: [{name: a, address: 'a b'}]}", "'a b' is not an address; write local"),
         ("onprem: {hosts: [{name: a, address: 'a;b'}]}", "'a;b' is not an address; write local"),
+        ("onprem: {hosts: [{name: a, address: Local}]}", "'Local' is not an address; write local"),
+        ("onprem: {hosts: [{name: a, address: 'ssh://a:0'}]}", "no usable port; write one within"),
+        ("onprem: {hosts: [{name: a, address: 'ssh://a:65536'}]}", "no usable port; write one"),
+        (
+            "head: {address: 10.0.0.5}\n"
+            "onprem: {hosts: [{name: a, address: x}, {name: b, address: x}]}",
+            "onprem.hosts[1].address: x is also the address of hosts[0]",
+        ),
         (
             "onprem: {hosts: [{name: a, accelerators: auto}]}",
             "has the GPUs that you say; write for",
         ),
         ("onprem: {python: bin/python}", "'bin/python' is not an interpreter; write for example"),
+        ("onprem: {python: '~/ray/'}", "'~/ray/' is not an interpreter; write for example python"),
+        ("onprem: {python: '~'}", "is not an interpreter; write for example python3.11 or"),
         ("onprem: {python: -c}", "'-c' is not an interpreter; write for example python3.11 or"),
         ("onprem: {ssh: {options: [ProxyJump]}}", "'ProxyJump' is not an option of ssh; write N"),
         ("onprem: {ssh: {options: [BatchMode=no]}}", "BatchMode is set by this program; remove it"),

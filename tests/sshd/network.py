@@ -137,6 +137,10 @@ class Machine(Server):
         """Run a command in its network."""
         _ip("netns", "exec", self.space, *command)
 
+    def mount(self, *words: str | Path) -> None:
+        """Mount something there, until it reboots."""
+        self._there("mount", *words)
+
     def file(self, path: str | Path) -> Path:
         """Return where one of its files can be read from here."""
         return Path(f"/proc/{self.pids()[-1]}/root{path}")
@@ -144,19 +148,11 @@ class Machine(Server):
     def boot(self) -> None:
         """Start it, and with it what systemd was told to start at each boot."""
         self.start()
+        self._there(self.tools / "systemctl", "boot")
+
+    def _there(self, *words: str | Path) -> None:
         pid = str(self.pids()[0])
-        command: list[str | Path] = [
-            "nsenter",
-            "-t",
-            pid,
-            "-n",
-            "-m",
-            "-u",
-            "-p",
-            self.tools / "systemctl",
-            "boot",
-        ]
-        subprocess.run(command, check=True)
+        subprocess.run(["nsenter", "-t", pid, "-n", "-m", "-u", "-p", *words], check=True)
 
     def power_off(self) -> None:
         """End all of its processes, as a power cut does."""

@@ -62,6 +62,8 @@ class Facts(_Heard):
 
     Attributes:
         network: Its network namespace: a container has its own.
+        files_free: How many more files fit, by folder; not every disk has such a limit.
+        is_tmp_writable, is_tmp_noexec: Of the folder where Ray has its files.
         python: Path of the interpreter that answered.
         node_ip: Its address on the way to the head; `""` when there is no way.
         dials: Whether it reached something, by what that is: `""`, or why not.
@@ -88,6 +90,9 @@ class Facts(_Heard):
     memory_bytes: int | None
     memory_available_bytes: int | None
     disk_free_bytes: Mapping[str, int]
+    files_free: Mapping[str, int] = Field(default_factory=dict)
+    is_tmp_writable: bool = True
+    is_tmp_noexec: bool = False
     shm_free_bytes: int | None
     gpus: Gpus
     node_ip: str = ""

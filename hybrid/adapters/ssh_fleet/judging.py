@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.adapters.ssh_fleet.choosing import choose, described
@@ -14,6 +14,7 @@ from hybrid.node import cuda
 
 _GIB = 2**30
 _DISK_FAIL_GIB, _DISK_WARN_GIB = 0.5, 5.0
+_FILES_FAIL = 2_000  # of the node program and a node's first minutes, with room for work
 _NODE_GIB = 0.25  # resident memory of an idle Ray node, measured
 _CLOCK_WARN_S = 5.0
 REFUSED = "refused"
@@ -184,26 +185,47 @@ def _example(types: Mapping[str, int]) -> str:
 def _disk(facts: Facts) -> Finding:
     free_by_folder = {name: free / _GIB for name, free in facts.disk_free_bytes.items()}
     found = ", ".join(f"{free:.1f} GiB free in {name}" for name, free in free_by_folder.items())
-    if not facts.is_home_writable:
-        return Finding(
-            "disk",
-            "fail",
-            f"{facts.user} cannot write {facts.home}",
-            f"give {facts.user} a home folder of its own there: the node program lives in it",
-            is_blocking=True,
-        )
+    if problem := _unwritable(facts):
+        return Finding("disk", "fail", *problem, is_blocking=True)
     least = min(free_by_folder.values(), default=0.0)
     if least < _DISK_FAIL_GIB:
+        remedy = "make room there: Ray's logs and objects need it"
+        return Finding("disk", "fail", found, remedy, is_blocking=True)
+    full = [name for name, free in facts.files_free.items() if free < _FILES_FAIL]
+    if full:
         return Finding(
             "disk",
             "fail",
-            found,
-            "make room there: Ray's logs and objects need it",
+            f"{found}, but room for {facts.files_free[full[0]]} more files only in {full[0]}",
+            "remove files there: `df -i` counts them",
             is_blocking=True,
+        )
+    if facts.is_tmp_noexec:
+        return Finding(
+            "disk",
+            "warn",
+            f"{found}; nothing in /tmp can be run (noexec)",
+            "mount it without noexec: what a job brings is there, its scripts and the packages of "
+            "`pip`, and those do not work",
         )
     if least < _DISK_WARN_GIB:
         return Finding("disk", "warn", found, "make room: Ray's logs and spilled objects go there")
     return Finding("disk", "ok", found)
+
+
+def _unwritable(facts: Facts) -> tuple[str, str] | None:
+    if not facts.is_home_writable:
+        return (
+            f"{facts.user} cannot write {facts.home}",
+            f"give {facts.user} a home folder of its own there: the node program lives in it",
+        )
+    if not facts.is_tmp_writable:
+        return (
+            f"{facts.user} cannot write /tmp",
+            "run there: `chmod 1777 /tmp`, and see that it is not mounted read-only: Ray has its "
+            "files there",
+        )
+    return None
 
 
 def _memory(facts: Facts, wanted: Wanted) -> Finding:
@@ -278,45 +300,6 @@ def _in(facts: Facts) -> Finding:
         "open ports 20000-29999 (and ray.worker_ports, or all from 1024 when it is auto) of the "
         "host for this machine and the other nodes",
     )
-
-
-def twins(facts_by_host: Mapping[str, Facts]) -> Iterator[tuple[str, Finding]]:
-    """Yield, for each host, whether another one is the same machine or looks like it."""
-    for name, facts in facts_by_host.items():
-        yield name, _twin(name, facts, facts_by_host)
-
-
-def clash(facts: Facts, other_name: str, other: Facts) -> str:
-    """Return why two hosts cannot both join; `""` when they can."""
-    if facts.identity == other.identity:
-        return f"it is the same machine as host {other_name} ({other.hostname})"
-    shared = {g.uuid for g in facts.gpus.found} & {g.uuid for g in other.gpus.found}
-    if shared:
-        return f"it has {len(shared)} GPUs that are host {other_name}'s too"
-    return ""
-
-
-def _twin(name: str, facts: Facts, facts_by_host: Mapping[str, Facts]) -> Finding:
-    others = {other: its for other, its in facts_by_host.items() if other != name}
-    for other, its in others.items():
-        if why := clash(facts, other, its):
-            return Finding(
-                "machine",
-                "fail",
-                why,
-                f"correct the address of {name} or of {other}, or remove one: its GPUs would be "
-                "counted twice",
-                is_blocking=True,
-            )
-    alike = [o for o, its in others.items() if facts.hostname == its.hostname]
-    if alike:
-        return Finding(
-            "machine",
-            "warn",
-            f"it calls itself {facts.hostname}, as {', '.join(alike)} does; Ray does not mind",
-            f"give it a name of its own: `hostnamectl set-hostname {name}` there",
-        )
-    return Finding("machine", "ok", facts.hostname)
 
 
 def _minor(version: str) -> str:

@@ -8,6 +8,7 @@ over standard input: the only thing on a command line is the interpreter's path.
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import subprocess
 import threading
@@ -21,21 +22,30 @@ from typing import Any, TypeAlias
 
 from hybrid.adapters.ssh_fleet import refusals
 from hybrid.adapters.ssh_fleet.conversation import Ended, converse
-from hybrid.adapters.ssh_fleet.refusals import RemoteFailedError
+from hybrid.adapters.ssh_fleet.refusals import RemoteFailedError, shell_word
 from hybrid.core.ports import Clock
 
 Answer: TypeAlias = Mapping[str, Any]
 """What a program on a host answered; checked where it is read."""
 
 _MARK = b"@hybrid "
+_AFTER_S = 60  # a program that nobody waits for any more ends itself
 _KEPT_S = 60  # an idle connection ends itself, should we be killed
 _END_S = 5.0
-# Runs on whatever Python 3 the host has. The current folder must not stand in for a module.
+_SHOWN_BYTES = 1_000
+# Runs on whatever Python 3 the host has. The current folder must not stand in for a module, and a
+# start-up file of the shell that asks a question takes a line or two.
 _PROLOGUE = """\
+#
+#
+#
 import sys
 sys.path[:] = [p for p in sys.path if p not in ("", ".")]
 import json
+import signal
 order = json.loads({order})
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+signal.alarm(order["limit_s"])
 def say(kind, content):
     sys.stdout.write("\\n{mark}" + json.dumps({{"kind": kind, "content": content}}) + "\\n")
     sys.stdout.flush()
@@ -133,10 +143,15 @@ class Ssh:
         """
         heard: list[Answer] = []
         old: list[str] = []
+        printed = b""
+        words = _words(program, arguments, limit_s)
 
         def on_line(line: bytes) -> None:
+            nonlocal printed
             if not line.startswith(_MARK):
-                return  # what a shell's start-up file prints is none of ours
+                # What a shell's start-up file prints is none of ours, unless nothing else comes.
+                printed = line if line.strip() else printed
+                return
             with suppress(ValueError):
                 message = json.loads(line[len(_MARK) :])
                 if message["kind"] == "answer":
@@ -146,21 +161,31 @@ class Ssh:
                 elif on_note is not None:
                     on_note(message["content"])
 
-        words = _words(program, arguments)
-        command = [*self._ssh(to.address), "--", to.address, f"exec {_shell_word(to.python)} -"]
+        command = [*self._ssh(to.address), "--", to.address, f"exec {shell_word(to.python)} -"]
         with self._lock:
             self._sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._connected.add(to.address)
         ended = self._converse(command, words, on_line, limit_s=limit_s)
         if heard:
             return heard[-1]
+        # What we sent is not to be shown, should it come back.
+        is_ours = printed.strip() in map(bytes.strip, words.splitlines())
+        other = "" if is_ours else printed[-_SHOWN_BYTES:].decode(errors="replace")
         if old:
             raise refusals.too_old(to.address, to.python, old[-1])
         if ended.code is None:
             # The connection may be one to a machine that is gone: the next step makes another.
             self._disconnect(to.address)
-            raise refusals.too_slow(to.address, step, limit_s, ended.said)
-        raise refusals.of_ssh(to.address, to.python, ended.code, ended.said)
+            said = ended.said.strip() or other
+            raise refusals.too_slow(to.address, step, limit_s, said, by_hand=self._hand(to.address))
+        raise refusals.of_ssh(
+            to.address,
+            to.python,
+            ended.code,
+            ended.said,
+            printed=other,
+            by_hand=self._hand(to.address),
+        )
 
     def close(self) -> None:
         """End all connections. Can be used again."""
@@ -198,6 +223,12 @@ class Ssh:
                 check=False,
             )
 
+    def _hand(self, address: str) -> str:
+        """Return the `ssh` that a person can call to see the same."""
+        file = ["-F", self._settings.config_file] if self._settings.config_file else []
+        options = [word for option in self._settings.options for word in ("-o", option)]
+        return shlex.join(["ssh", *file, *options, address])
+
     def _ssh(self, _address: str) -> list[str]:
         settings = self._settings
         file = ["-F", settings.config_file] if settings.config_file else []
@@ -221,14 +252,12 @@ class Ssh:
         return ["ssh", *file, *(word for option in options for word in ("-o", option))]
 
 
-def _words(program: Program, arguments: Mapping[str, object]) -> bytes:
-    order = {"name": program.name, "source": program.source, "arguments": dict(arguments)}
+def _words(program: Program, arguments: Mapping[str, object], limit_s: float) -> bytes:
+    order = {
+        "name": program.name,
+        "source": program.source,
+        "arguments": dict(arguments),
+        "limit_s": math.ceil(limit_s) + _AFTER_S,
+    }
     text = _PROLOGUE.format(order=repr(json.dumps(order)), mark=_MARK.decode())
     return text.encode("ascii")
-
-
-def _shell_word(path: str) -> str:
-    """Return a path as one word of the host's shell, in which `~/` leads home."""
-    if path.startswith("~/"):
-        return f"~/{shlex.quote(path[2:])}"
-    return shlex.quote(path)

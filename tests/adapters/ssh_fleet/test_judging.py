@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from hybrid.adapters.ssh_fleet.judging import CHECKS, judge, reached, twins, unjudged
+from hybrid.adapters.ssh_fleet.judging import CHECKS, judge, reached, unjudged
 from hybrid.adapters.ssh_fleet.refusals import HostUnreachableError, NoPythonError
+from hybrid.adapters.ssh_fleet.twins import twins
 from hybrid.core.quantity import gpu_request
 from tests.adapters.ssh_fleet.make import A100, RTX3070, RTX4090, facts, finding, wanted
 
@@ -37,6 +38,9 @@ def test_a_healthy_host_has_nothing_to_repair() -> None:
         ),
         ("disk", {"disk_free_bytes": {"/tmp": 10**8}}, "fail", True, "0.1 GiB free", "make room"),
         ("disk", {"disk_free_bytes": {"/tmp": 10**9}}, "warn", False, "0.9 GiB", "make room"),
+        ("disk", {"files_free": {"/tmp": 7}}, "fail", True, "7 more files only in /tmp", "df -i"),
+        ("disk", {"is_tmp_writable": False}, "fail", True, "ops cannot write /tmp", "chmod 1777"),
+        ("disk", {"is_tmp_noexec": True}, "warn", False, "nothing in /tmp can be run", "noexec"),
         ("memory", {"memory_available_bytes": 10**8}, "warn", False, "0.1 GiB", "end other"),
         ("memory", {"memory_available_bytes": None}, "warn", False, "unknown", "/proc"),
         ("clock", {"clock_ahead_s": 600.0}, "warn", False, "600 s ahead of", "timedatectl"),

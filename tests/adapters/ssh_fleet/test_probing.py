@@ -16,6 +16,7 @@ from hybrid.adapters.ssh_fleet import Look, Ssh, node_ports, probe
 from hybrid.adapters.ssh_fleet.facts import Facts
 from hybrid.adapters.ssh_fleet.probing import listening
 from hybrid.adapters.ssh_fleet.refusals import RemoteFailedError
+from hybrid.adapters.ssh_fleet.transport import Program, own_program
 from tests.sshd.network import Network
 from tests.sshd.ray import interpreter, nvidia_smi
 from tests.sshd.server import Server
@@ -105,10 +106,28 @@ def test_a_driver_that_does_not_work_is_told(
     assert words in gpus.problem
 
 
-def test_a_driver_that_hangs_does_not_hang_us(ssh: Ssh, server: Server) -> None:
+def test_a_driver_that_hangs_does_not_hang_us(
+    ssh: Ssh, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = own_program("probe").source.replace("_DRIVER_S = 10.0", "_DRIVER_S = 0.2")
+    hasty = Program("probe", source)
+    monkeypatch.setattr("hybrid.adapters.ssh_fleet.probing.own_program", lambda _name: hasty)
     server.tool("nvidia-smi", "#!/bin/sh\nexec sleep 600\n")
 
-    assert "the driver hangs" in look_at(ssh, server).gpus.problem
+    assert "did not answer in 0.2 s: the driver hangs" in look_at(ssh, server).gpus.problem
+
+
+def test_disks_without_room_for_files_or_for_programs_are_told(ssh: Ssh, network: Network) -> None:
+    machine = network.machine()
+    machine.mount("--bind", "/tmp", "/tmp")
+    machine.mount("-o", "remount,bind,noexec", "/tmp")
+    machine.mount("-t", "tmpfs", "-o", "nr_inodes=50,mode=700", "tmpfs", machine.home)
+
+    found = look_at(ssh, machine)
+
+    assert found.files_free[str(machine.home)] < 50
+    assert found.is_tmp_noexec
+    assert found.is_tmp_writable
 
 
 def test_a_clock_that_is_off_is_measured(ssh: Ssh, server: Server) -> None:

@@ -47,7 +47,9 @@ Host key verification failed.
         (255, "Bad configuration option: nonsense", RemoteFailedError),
         (127, "bash: line 1: /p: No such file or directory", NoPythonError),
         (126, "bash: line 1: /p: Permission denied", NoPythonError),
+        (1, "/p: Command not found.", NoPythonError),  # csh
         (1, "Traceback ...\nValueError: no", RemoteFailedError),
+        (0, "", RemoteFailedError),
         (-9, "", RemoteFailedError),
     ],
 )
@@ -75,3 +77,41 @@ def test_a_changed_key_is_told_with_its_place_and_a_warning() -> None:
     assert "/h/.ssh/known hosts line 17" in error.found
     assert "sed -i 17d '/h/.ssh/known hosts'" in error.remedy
     assert "somebody may stand in between" in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "found", "remedy"),
+    [
+        (
+            126,
+            "bash: line 1: /p: Is a directory",
+            "/p on x cannot be run (bash: line 1: /p",
+            "`pyt",
+        ),
+        (
+            127,
+            "fish: Unknown command: /p\nfish: \nexec /p -\n     ^~~^\n",
+            "there is no Python /p on x (fish: Unknown command: /p)",
+            "command -v python3",
+        ),
+        (
+            1,
+            "ModuleNotFoundError: No module named 'encodings'\n\nCurrent thread 0x1 (most recent "
+            "call first):\n  <no Python frame>\n",
+            "exit code 1: ModuleNotFoundError: No module named 'encodings'",
+            "`ssh x '/p -c 1'`",
+        ),
+        (1, "OSError: [Errno 28] No space left on device: 'x'", "No space left", "`df -i`"),
+        (1, "OSError: [Errno 30] Read-only file system: 'x'", "Read-only", "`dmesg`"),
+        (255, "Can't open user config file /c: No such file", "cannot be called", "onprem.ssh"),
+        (255, "command-line line 0: Bad port 'abc'.", "cannot be called", "onprem.ssh"),
+        (255, "\x1b[31mx: \x1b]0;title\x07no\x00 luck\x1b[0m\r\n", "failed: x: no luck", "-v true"),
+    ],
+)
+def test_what_is_shown_is_the_line_that_says_why(
+    code: int, said: str, found: str, remedy: str
+) -> None:
+    error = of_ssh("x", "/p", code, said)
+
+    assert found in error.found
+    assert remedy in error.remedy

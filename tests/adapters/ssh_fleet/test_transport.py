@@ -23,7 +23,8 @@ from hybrid.adapters.ssh_fleet.refusals import (
     StepTimeoutError,
 )
 from hybrid.adapters.ssh_fleet.transport import Answer, Program, SshSettings
-from hybrid.node.processes import find_all
+from hybrid.node.processes import find, find_all
+from tests.node.box import wait_until
 from tests.sshd.network import Network
 from tests.sshd.server import Keys, Server, make_key
 
@@ -57,6 +58,46 @@ def test_what_a_shell_prints_at_its_start_is_no_answer(ssh: Ssh, server: Server)
     source = f"import sys\nsys.stdout.write('{{\"kind\": 1}}\\n@hybri')\n{ECHO}"
 
     assert run(ssh, server.to(), source, a=1) == {"a": 1}
+
+
+@pytest.mark.parametrize("start", ["read -t 1 x; read -t 1 y", "cd /; echo hello; echo oh >&2"])
+def test_a_start_up_file_that_asks_or_talks_changes_nothing(
+    ssh: Ssh, server: Server, start: str
+) -> None:
+    (server.home / ".bashrc").write_text(f"{start}\n")
+
+    assert run(ssh, server.to(), a=1) == {"a": 1}
+
+
+@pytest.mark.parametrize("start", ["echo closed for repair; exit 0", "echo closed for repair; yes"])
+def test_what_runs_in_place_of_our_program_is_told_by_its_words(
+    ssh: Ssh, server: Server, start: str
+) -> None:
+    (server.home / ".bashrc").write_text(f"{start}\n")
+
+    with pytest.raises((RemoteFailedError, StepTimeoutError), match=r"closed for repair|said: y\."):
+        run(ssh, server.to(), limit_s=2)
+
+
+def test_what_we_sent_is_not_shown_when_it_comes_back(ssh: Ssh, server: Server) -> None:
+    with pytest.raises(RemoteFailedError, match="in place of cat: it said nothing"):
+        run(ssh, server.to("cat"), secret="s" * 40)
+
+
+def test_a_program_that_nobody_waits_for_any_more_ends_itself(
+    ssh: Ssh, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hybrid.adapters.ssh_fleet.transport._AFTER_S", 0)
+    source = (
+        "import os, pathlib, time\ndef main():\n"
+        "    (pathlib.Path.home() / 'pid').write_text(str(os.getpid()))\n    time.sleep(600)\n"
+    )
+
+    with pytest.raises(StepTimeoutError):
+        run(ssh, server.to(), source, limit_s=0.8)
+
+    pid = int((server.home / "pid").read_text())
+    wait_until(lambda: find(pid) is None, "it to end")
 
 
 def test_notes_come_before_the_answer(ssh: Ssh, server: Server) -> None:

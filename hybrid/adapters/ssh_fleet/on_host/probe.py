@@ -21,6 +21,7 @@ _DIAL_S = 3.0
 _LISTEN_S = 3.5
 _DRIVER_S = 10.0  # a driver that hangs makes nvidia-smi hang
 _QUERY = "--query-gpu=uuid,name,memory.total,driver_version"
+_TMP = "/tmp"  # noqa: S108  # where Ray has its files
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 
 
@@ -56,7 +57,7 @@ def main(
 
 def _look() -> dict[str, object]:
     home = Path.home()
-    folders = (str(home), "/tmp")  # noqa: S108  # where Ray has its files
+    folders = (str(home), _TMP)
     return {
         "os": _os_name(),
         "kernel": platform.release(),
@@ -76,6 +77,9 @@ def _look() -> dict[str, object]:
         "memory_bytes": _memory("MemTotal"),
         "memory_available_bytes": _memory("MemAvailable"),
         "disk_free_bytes": {f: free for f in folders if (free := _disk_free(f)) is not None},
+        "files_free": {f: free for f in folders if (free := _files_free(f)) is not None},
+        "is_tmp_writable": os.access(_TMP, os.W_OK | os.X_OK),
+        "is_tmp_noexec": _is_noexec(_TMP),
         "shm_free_bytes": _disk_free("/dev/shm"),  # noqa: S108  # it is this very folder
         "gpus": _gpus(),
     }
@@ -242,6 +246,22 @@ def _disk_free(path: str) -> int | None:
         return shutil.disk_usage(path).free
     except OSError:
         return None
+
+
+def _files_free(path: str) -> int | None:
+    """Return how many more files fit; `None` where nobody counts them."""
+    try:
+        about = os.statvfs(path)
+    except OSError:
+        return None
+    return about.f_favail if about.f_files else None
+
+
+def _is_noexec(path: str) -> bool:
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_NOEXEC)
+    except OSError:
+        return False
 
 
 def _read(path: str | Path) -> str:
