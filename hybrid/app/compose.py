@@ -14,6 +14,7 @@ from pathlib import Path
 import hybrid
 from hybrid.adapters.decision_files import FOLDER, DecisionFiles
 from hybrid.adapters.job_logs import JobLogFolder
+from hybrid.adapters.kit import kit_package
 from hybrid.adapters.ledger import SqlLedger
 from hybrid.adapters.local_jobs import LocalJobs
 from hybrid.adapters.own_log import OwnLog
@@ -139,7 +140,16 @@ def make_controller(
     actor = Actor(book=book, cluster=cluster, clock=clock, params=params, launcher=launcher)
     finisher = Finisher(book, clouds, actor, clock, params)
     packages = PackageFolder(state.path / "packages", clock)
-    jobs = Dispatcher(ledger, ray_jobs, packages, logs, clock)
+    jobs = Dispatcher(
+        ledger,
+        ray_jobs,
+        packages,
+        logs,
+        clock,
+        params.queue,
+        wait_target_s=params.policy.jobs.wait_target_s,
+        kit=kit_package,
+    )
     files = _decision_files(settings, state)
     loop = Loop(
         book=book,

@@ -36,8 +36,11 @@ class Closer:
         """Do what can be done now; return what is still waited for, or `""` when all is gone."""
         now_s = self.clock.now_s()
         is_late = mode.close_by_s is None or now_s >= mode.close_by_s
+        owner = mode.owner or "hybrid down"
         if is_late:
-            self.jobs.cancel_all(mode.owner or "hybrid down")
+            self.jobs.cancel_all(owner)
+        else:
+            self.jobs.cancel_waiting(owner)
         for instance in self.book.all():
             if instance.quarantine:
                 # An operator asked for the end of everything: this one gets a second chance.

@@ -13,9 +13,13 @@ from hybrid.core.errors import HybridError, JobError
 from hybrid.core.models import Event, Instance, InstanceState, Job, JobSpec, JobState, Reason
 from hybrid.core.ports import Clock, DrainKind, JobLogs, JobRunner, Ledger, Packages
 from hybrid.core.views import Accepted, GcView
+from hybrid.jobs.output import headline
+from hybrid.jobs.params import QueueParams
+from hybrid.jobs.requests import checkpoint_url
 
 _S = InstanceState
 _REFUSALS_EVERY_S = 10.0
+_NEXT_ATTEMPT_S = 30.0
 _DRY_RUN = "dry-run is on: nothing is changed. `hybrid resume dry-run` first"
 LOOK_S = 110.0
 """How long a look into all clouds may take; less than what `hybrid.client` waits for one."""
@@ -29,6 +33,15 @@ _DIRECTIONS: Mapping[str, tuple[str, ...]] = {
 
 class RefusedError(HybridError):
     """The request is understood and will not be done now; the message says why."""
+
+
+def _require_checkpoint_place(spec: JobSpec, params: QueueParams) -> None:
+    """Raise `RefusedError` for a job that promises checkpoints and nobody knows where."""
+    if spec.checkpoint is not None and not checkpoint_url("job", spec, params):
+        raise RefusedError(
+            "the job declares a checkpoint and says not where: give it a url that every node can "
+            "reach, or set jobs.checkpoints in the configuration"
+        )
 
 
 @dataclass
@@ -74,7 +87,8 @@ class Commands:
     def _submit(self, spec: JobSpec, job_id: str) -> Job:
         if self.loop.mode.is_closing:
             raise RefusedError("the cluster is going down; no new job is taken")
-        known = self.ledger.job(job_id) if job_id else None
+        _require_checkpoint_place(spec, self.loop.params.queue)
+        known = self.loop.jobs.book.get(job_id) if job_id else None
         if known is not None:
             return known
         now_s = self.clock.now_s()
@@ -86,7 +100,8 @@ class Commands:
             state_at_s=now_s,
         )
         # Not the command: events stay for ever, and people write secrets into commands.
-        self.ledger.save_job(job, self._event("job_queued", job.job_id, spec.name, name=spec.name))
+        event = self._event("job_queued", job.job_id, spec.name, name=spec.name)
+        self.loop.jobs.book.save(job, event)
         self.mailbox.ring()
         return job
 
@@ -99,35 +114,53 @@ class Commands:
         if job.state.is_ended or job.is_cancel_asked:
             return job
         asked = job.model_copy(update={"is_cancel_asked": True})
-        self.ledger.save_job(asked, self._event("job_cancel_asked", job_id, "by a user"))
+        event = self._event("job_cancel_asked", job_id, "by a user")
+        self.loop.jobs.book.save(asked, event)
         self.mailbox.ring()
         return asked
 
     def job_logs(self, job_id: str, *, is_following: bool = False) -> Iterator[str]:
         """See `Service.job_logs`."""
         job = self.job(job_id)
-        while is_following and job.state is JobState.QUEUED:
-            yield ""
-            self.clock.sleep(0.2)
-            job = self.job(job_id)
-        kept = self.logs.get(job_id) if job.state.is_ended else None
+        kept = self.logs.get(job_id) if job.state.is_ended or job.attempt > 1 else None
         if kept is not None:
             yield kept
-        elif job.state is not JobState.QUEUED:
-            yield from self._rays_logs(job_id, is_following=is_following)
+        if job.state.is_ended and kept is not None:
+            return
+        while True:
+            while is_following and job.state is JobState.QUEUED:
+                yield ""
+                self.clock.sleep(0.2)
+                job = self.job(job_id)
+            attempt = job.ray_id
+            if job.state is not JobState.QUEUED:
+                if job.attempt > 1:
+                    yield headline(job)
+                yield from self._rays_logs(job, is_following=is_following)
+            until_s = self.clock.monotonic_s() + _NEXT_ATTEMPT_S
+            while is_following and not job.state.is_ended and job.ray_id == attempt:
+                # Ray's output of an attempt has ended; whether another follows shows in a moment.
+                if self.clock.monotonic_s() > until_s:
+                    return
+                yield ""
+                self.clock.sleep(0.2)
+                job = self.job(job_id)
+            if not is_following or job.state.is_ended:
+                return
 
-    def _rays_logs(self, job_id: str, *, is_following: bool) -> Iterator[str]:
+    def _rays_logs(self, asked: Job, *, is_following: bool) -> Iterator[str]:
         try:
             if is_following:
-                yield from self.runner.follow_logs(job_id)
+                yield from self.runner.follow_logs(asked.ray_id)
             else:
-                yield from self.runner.logs(job_id)
+                yield from self.runner.logs(asked.ray_id)
         except JobError as error:
-            job = self.job(job_id)
-            if not job.state.is_ended:
+            job = self.job(asked.job_id)
+            if not job.state.is_ended and job.ray_id == asked.ray_id:
                 raise
-            words = f"job {job_id} has no output ({job.state.value}: {job.message})"
-            raise JobError(words) from error
+            if job.state.is_ended:
+                words = f"job {job.job_id} has no output ({job.state.value}: {job.message})"
+                raise JobError(words) from error
 
     def upload(self, name: str, content: bytes) -> Accepted:
         """See `Service.upload`."""

@@ -36,8 +36,11 @@ from hybrid.core.policy.health import health_of
 from hybrid.core.policy.plan import Action, Plan, Snapshot, Source
 from hybrid.core.ports import Clock, Mode
 from hybrid.jobs.dispatch import Dispatcher
+from hybrid.jobs.views import gangs_without_ours, nodes_for_jobs, without_ours
 
 _log = log.get(__name__)
+
+_DRAINING = InstanceState.DRAINING
 
 # Instances whose boot times are remembered at the start.
 _HISTORY = 200
@@ -97,6 +100,7 @@ class Loop:
         """Learn from history; call once before the first tick."""
         self.jumps.look_back(rest_s=self.params.backoff_cap_s)
         self.adopter.begin()
+        self.jobs.start()
         for instance in reversed(self.book.ledger.instances(limit=_HISTORY)):
             self.boots.learn(instance)
 
@@ -189,6 +193,11 @@ class Loop:
             is_ray_up=self.ray.source.is_up,
             hosts=self.base.hosts(nodes),
             has_clouds=bool(self.clouds.providers),
+            leaving={
+                i.node_id: i.deadline_at_s
+                for i in self.book.live(_DRAINING)
+                if i.node_id and i.deadline_at_s and i.drain_kind == "busy"
+            },
         )
 
     def _ensure_base(self) -> None:
@@ -243,18 +252,23 @@ class Loop:
 
     def snapshot(self) -> Snapshot:
         """Return what a decision depends on, as of the last observation."""
+        now_s, live = self.clock.now_s(), self.jobs.book.live()
         return Snapshot(
-            now_s=self.clock.now_s(),
-            nodes=self.ray.view.nodes,
+            now_s=now_s,
+            nodes=nodes_for_jobs(self.ray.view.nodes, live),
             hosts=self.base.hosts(self.ray.view.nodes),
-            demands=self.ray.view.demands,
-            gangs=self.ray.view.gangs,
+            demands=without_ours(self.ray.view.demands),
+            gangs=gangs_without_ours(self.ray.view.gangs),
+            # What a blind look takes for free, or for gone, must not move anybody.
+            jobs=self.jobs.views.of(live) if self.ray.source.is_up else (),
             instances=self.book.all(),
             offers=self.clouds.offers(),
             failures=self.book.failures(),
             boot_s_by_offer=self.boots.p95_s(),
             caps=self.params.caps,
             commitment=self.commitment,
+            starts=self.jobs.pulse.starts(now_s),
+            home_release_gpus_per_s=self.jobs.pulse.released_gpus_per_s(now_s),
             breach_since_s=self.breach_since_s,
             blind=tuple(source for source in self.sources() if not source.is_up),
             unread=self.clouds.unread(),
@@ -272,6 +286,8 @@ class Loop:
         for _ in range(self.params.failover_rounds):
             refused_before = self.actor.launcher.refused_count
             self._decide()
+            if not self.mode.is_dry_run:
+                self.jobs.carry_out(self.plan.actions)
             self.actor.carry_out(self.plan)
             actions += self.plan.actions
             self.commitment = self._committed()

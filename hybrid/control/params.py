@@ -7,6 +7,7 @@ from pydantic import Field
 from hybrid.core.lifecycle import Deadlines
 from hybrid.core.models import Caps, Model, RayOptions
 from hybrid.core.policy.params import PolicyParams
+from hybrid.jobs.params import QueueParams
 
 
 class ControlParams(Model):
@@ -44,6 +45,7 @@ class ControlParams(Model):
     deadlines: Deadlines = Field(default_factory=Deadlines)
     caps: Caps = Field(default_factory=Caps)
     policy: PolicyParams = Field(default_factory=PolicyParams)
+    queue: QueueParams = Field(default_factory=QueueParams)
 
 
 class ClusterFacts(Model):

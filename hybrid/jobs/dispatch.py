@@ -1,27 +1,30 @@
 """Handing jobs to Ray and following them until their end.
 
-First form: every job is handed over at once. The queue with priorities takes this place.
+Jobs that ask for GPUs wait here for a place that the policy chooses; others are Ray's at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import Event, Job, JobState, Node
-from hybrid.core.policy.plan import Host
-from hybrid.core.ports import (
-    KEPT_LOG_BYTES,
-    Clock,
-    JobLogs,
-    JobRunner,
-    JobStatus,
-    Ledger,
-    Packages,
-)
+from hybrid.core.policy.plan import Action, Host, Move, Start, Suspend
+from hybrid.core.ports import Clock, JobLogs, JobRunner, JobStatus, Ledger, Packages
+from hybrid.jobs import attempts
+from hybrid.jobs.attempts import End
+from hybrid.jobs.output import Output
+from hybrid.jobs.params import QueueParams
 from hybrid.jobs.placing import Absences, entrypoint_selector
+from hybrid.jobs.pulse import Pulse
+from hybrid.jobs.requests import Kit, no_kit, request_of
+from hybrid.jobs.rooms import Rooms
+from hybrid.jobs.rows import JobBook
+from hybrid.jobs.stops import Stops
+from hybrid.jobs.views import Views
 
 _S = JobState
 Place: TypeAlias = Callable[[Job], Mapping[str, str]]
@@ -33,12 +36,17 @@ _LOST_AFTER_S = 60.0
 # Packages that never got a job are found by time alone.
 _PRUNE_EVERY_S = 3600.0
 
+# The jobs of before a restart that the pulse is learned from.
+_HISTORY = 2_000
+
 
 @dataclass
 class Dispatcher:
     """Moves jobs from the ledger to Ray, and their states back.
 
     Attributes:
+        book: Live jobs; every change of a job goes through it.
+        pulse: How the queue went of late.
         _doubtful: Queued jobs that Ray may have all the same: its answer was lost, it could not
             be noted, or a controller crashed between the submission and its note. `None` before
             the first step, when all of them are.
@@ -51,6 +59,9 @@ class Dispatcher:
     packages: Packages
     logs: JobLogs
     clock: Clock
+    params: QueueParams = field(default_factory=QueueParams)
+    wait_target_s: float = 360.0
+    kit: Kit = no_kit
     _unknown_since_s: dict[str, float] = field(default_factory=dict)
     _failed_at_s: dict[str, float] = field(default_factory=dict)
     _waited_at_s: dict[str, float] = field(default_factory=dict)
@@ -58,8 +69,20 @@ class Dispatcher:
 
     def __post_init__(self) -> None:
         """Make what only the dispatcher needs."""
+        self.book = JobBook(self.ledger)
+        self.views = Views(self.params)
+        self.pulse = Pulse(self.wait_target_s)
+        self.output = Output(self.runner, self.logs)
+        self.stops = Stops(self.runner, self.clock, self.params, self._save, self._stop)
+        self.rooms = Rooms()
         self._absences = Absences(self.clock)
         self._prune_at_s = self.clock.monotonic_s()
+
+    def start(self) -> None:
+        """Learn from history; call once before the first step."""
+        self.pulse.look_back(list(self.ledger.jobs(limit=_HISTORY)))
+
+    # --- each tick ------------------------------------------------------------------------
 
     def step(
         self,
@@ -68,6 +91,7 @@ class Dispatcher:
         is_ray_up: bool,
         hosts: Iterable[Host] = (),
         has_clouds: bool = True,
+        leaving: Mapping[str, float] | None = None,
     ) -> None:
         """Do what can be done for every live job now.
 
@@ -76,8 +100,10 @@ class Dispatcher:
             is_ray_up: Whether Ray answers.
             hosts: What is configured at home, whether it is a node yet or not.
             has_clouds: Whether there is any cloud to send a driver to.
+            leaving: When the nodes will end that have to, by node id.
         """
         expected = self._absences.expected(nodes, hosts, is_ray_up=is_ray_up)
+        self.rooms.look(nodes, leaving or {})
         self._work(
             lambda job: entrypoint_selector(job, nodes, expected=expected, has_clouds=has_clouds),
             is_ray_up=is_ray_up,
@@ -85,11 +111,40 @@ class Dispatcher:
         if self.clock.monotonic_s() >= self._prune_at_s:
             self._prune()
 
+    def carry_out(self, actions: Iterable[Action]) -> None:
+        """Store what a plan wants of jobs, and do what can be done of it at once.
+
+        Stops come first, so that what is kept for a start is on its way to be free. The rest is
+        done in the next steps.
+        """
+        wanted = [a for a in actions if isinstance(a, Start | Suspend | Move)]
+        for action in sorted(wanted, key=lambda a: isinstance(a, Start)):
+            job = self.book.get(action.job_id)
+            if job is None or job.state.is_ended or job.is_cancel_asked or job.stop:
+                continue
+            if isinstance(action, Start):
+                if job.state is _S.QUEUED and not job.slots:
+                    self._place(job, action)
+            elif job.state is not _S.QUEUED:
+                try:
+                    self.stops.begin(job, action)
+                except ClusterError:
+                    return  # nothing was stored; the next plan asks again
+        if any(isinstance(action, Start) for action in wanted):
+            with suppress(ClusterError):
+                self._submit_all([j for j in self._ready() if j.spec.is_queued], lambda _: {})
+
+    def _place(self, job: Job, action: Start) -> None:
+        reason = action.reason
+        placed = attempts.placed(job, action.slots, self.clock.now_s(), reason.message)
+        facts = {"reason_code": reason.code, "to": [list(s) for s in action.slots], **reason.facts}
+        self._save(placed, "job_placed", reason.message, **facts)
+
     def _work(self, place: Place, *, is_ray_up: bool) -> None:
-        jobs = self.ledger.jobs(is_live_only=True, limit=None)
+        jobs = self.book.live()
         queued = [j for j in jobs if j.state is _S.QUEUED]
         if self._doubtful is None:
-            self._doubtful = {j.job_id for j in queued}
+            self._doubtful = {j.job_id for j in queued if j.slots or not j.spec.is_queued}
         if not jobs:
             return
         started = [j for j in jobs if j.state is not _S.QUEUED]
@@ -103,35 +158,65 @@ class Dispatcher:
         try:
             if started:
                 self._follow(started)
-            self._submit_all([j for j in queued if not j.is_cancel_asked], place)
+            self._submit_all(self._ready(), place)
         except ClusterError:
             # The dashboard is not up yet, or is restarting. The ledger keeps the jobs.
             return
 
+    def _ready(self) -> list[Job]:
+        """Return what can be given to Ray now; places that are gone are given back."""
+        ready = []
+        for job in self.book.live():
+            if job.state is not _S.QUEUED or job.is_cancel_asked:
+                continue
+            is_placed = bool(job.slots) and (self._is_doubtful(job) or self._has_room(job))
+            if is_placed or not job.spec.is_queued:
+                ready.append(job)
+        return ready
+
+    def _has_room(self, job: Job) -> bool:
+        problem = self.rooms.problem(job)
+        waited_s = self.clock.now_s() - job.state_at_s
+        if not problem:
+            return True
+        if problem.is_final or waited_s >= self.params.promise_s:
+            now_s = self.clock.now_s()
+            changed = attempts.unplaced(job, now_s, problem.message)
+            self._save(changed, "job_unplaced", problem.message)
+        return False
+
     def _prune(self) -> None:
         """Forget the packages that no live job needs."""
-        live = self.ledger.jobs(is_live_only=True, limit=None)
-        self.packages.keep_only({job.spec.package for job in live})
+        self.packages.keep_only({job.spec.package for job in self.book.live()})
         self._prune_at_s = self.clock.monotonic_s() + _PRUNE_EVERY_S
+
+    # --- the end of all -------------------------------------------------------------------
+
+    def cancel_waiting(self, owner: str) -> None:
+        """Ask for the end of the jobs that wait for a place: none will be given any more."""
+        self._cancel((j for j in self.book.live() if j.state is _S.QUEUED), owner)
 
     def cancel_all(self, owner: str) -> None:
         """Ask for the end of every live job."""
-        for job in self.ledger.jobs(is_live_only=True, limit=None):
+        self._cancel(self.book.live(), owner)
+
+    def _cancel(self, jobs: Iterable[Job], owner: str) -> None:
+        for job in jobs:
             if not job.is_cancel_asked:
-                self.ledger.save_job(
-                    job.model_copy(update={"is_cancel_asked": True}),
-                    self._event("job_cancel_asked", job, f"by {owner}"),
-                )
+                asked = job.model_copy(update={"is_cancel_asked": True})
+                self._save(asked, "job_cancel_asked", f"by {owner}")
 
     def close_all(self, message: str) -> None:
         """Close every live job: Ray has ended, and its drivers with it."""
-        for job in self.ledger.jobs(is_live_only=True, limit=None):
+        for job in self.book.live():
             self._move(job, _S.CANCELLED, message)
+
+    # --- to Ray ---------------------------------------------------------------------------
 
     def _submit_all(self, jobs: Sequence[Job], place: Place) -> None:
         for job in self._failed_last(jobs):
             try:
-                self._submit(job, place(job))
+                self._submit(job, place)
             except ClusterError:
                 self._note_failure(job)
                 raise
@@ -147,29 +232,41 @@ class Dispatcher:
     def _note_failure(self, job: Job) -> None:
         self._failed_at_s[job.job_id] = self.clock.monotonic_s()
 
+    def _is_doubtful(self, job: Job) -> bool:
+        return job.job_id in (self._doubtful or ())
+
     def _doubt(self, job_id: str, *, is_over: bool = False) -> None:
         doubtful = self._doubtful or set()
         self._doubtful = doubtful - {job_id} if is_over else doubtful | {job_id}
 
-    def _submit(self, job: Job, selector: Mapping[str, str]) -> None:
+    def _submit(self, job: Job, place: Place) -> None:
         self.ledger.check_epoch()
         try:
-            if job.spec.package:
-                # Each time: Ray forgets packages that no job uses, and all of them with its head.
-                self.runner.upload(job.spec.package, self.packages.get(job.spec.package))
+            request = request_of(job, self.params, self.kit)
+            for name, content in request.uploads(self.packages):
+                # Each time: Ray forgets packages that no job uses, and all with its head.
+                self.runner.upload(name, content)
+            selector = request.selector if job.spec.is_queued else place(job)
             # From here until the ledger says so, Ray may have it.
             self._doubt(job.job_id)
-            self.runner.submit(job.job_id, job.spec, selector=selector)
+            self.runner.submit(job.ray_id, request.spec, selector=selector, kit=request.kit)
         except JobError as error:
             self._move(job, _S.FAILED, str(error))
         else:
             self._move(job, _S.SUBMITTED, "")
+            self.rooms.take(job)
+
+    def _stop(self, job: Job) -> None:
+        self.ledger.check_epoch()
+        self.runner.stop(job.ray_id)
+
+    # --- from Ray -------------------------------------------------------------------------
 
     def _follow(self, jobs: list[Job]) -> None:
         statuses: Mapping[str, JobStatus] = self.runner.statuses()
         self._stop_cancelled(jobs, statuses)
         for job in jobs:
-            status = statuses.get(job.job_id)
+            status = statuses.get(job.ray_id)
             if status is None:
                 self._miss(job)
             elif status.state is not job.state:
@@ -178,71 +275,112 @@ class Dispatcher:
                 self._unknown_since_s.pop(job.job_id, None)
                 if status.state is _S.SUBMITTED:
                     self._waited_at_s[job.job_id] = self.clock.now_s()
+        self._follow_stops()
+
+    def _follow_stops(self) -> None:
+        live = self.book.live()
+        self.stops.keep_only({job.ray_id for job in live})
+        for job in live:
+            if job.state is _S.QUEUED or job.is_cancel_asked:
+                continue
+            current = job
+            deadline_at_s = self.rooms.leaves_at_s(job)
+            is_waiting_long = self.clock.now_s() - job.state_at_s >= self.params.pending_s
+            if job.stop is None and job.spec.checkpoint and deadline_at_s is not None:
+                current = self.stops.leave(job, deadline_at_s)
+            elif job.stop is None and job.slots and job.state is _S.SUBMITTED and is_waiting_long:
+                self.stops.give_back(job, "Ray did not start it, though its place was free")
+                continue
+            try:
+                self.stops.follow(current)
+            except ClusterError:
+                return  # its own trouble; the next tick goes on
 
     def _stop_cancelled(self, jobs: list[Job], statuses: Mapping[str, JobStatus]) -> None:
         for job in self._failed_last(j for j in jobs if j.is_cancel_asked):
-            status = statuses.get(job.job_id)
+            status = statuses.get(job.ray_id)
             if status is not None and status.state.is_ended:
                 continue
-            self.ledger.check_epoch()
             try:
-                self.runner.stop(job.job_id)
+                self._stop(job)
             except ClusterError:
                 self._note_failure(job)
                 return  # its own trouble: the states of all are followed all the same
 
     def _catch_up(self, job: Job, status: JobStatus) -> None:
-        if status.state.is_ended and not self._keep_log(job):
+        is_ended = status.state.is_ended
+        if is_ended and not self.output.keep(job) and not self._is_missed_for_long(job):
             return
         self._unknown_since_s.pop(job.job_id, None)
-        self._move(job, status.state, status.message, status)
-
-    def _keep_log(self, job: Job) -> bool:
-        """Keep the output before the driver's node can leave; return whether to go on.
-
-        Output that cannot be read is waited for, but not for ever: its node may be dead.
-        """
-        try:
-            end = self.runner.log_end(job.job_id, limit_bytes=KEPT_LOG_BYTES)
-            self.logs.put(job.job_id, end)
-        except JobError:
-            return True  # it never wrote anything
-        except ClusterError:
-            return self._is_missed_for_long(job)
-        return True
+        if is_ended:
+            self._end(job, status)
+        else:
+            self._move(job, status.state, status.message, status)
 
     def _miss(self, job: Job) -> None:
         if not self._is_missed_for_long(job):
             return
         if job.is_cancel_asked:
             self._move(job, _S.CANCELLED, "cancelled; Ray does not know it")
-        else:
-            self._move(job, _S.FAILED, "Ray no longer knows this job: its head was restarted")
+            return
+        message = "Ray no longer knows this job: its head was restarted"
+        self._end(job, JobStatus(state=_S.FAILED, message=message), is_lost=True)
 
     def _is_missed_for_long(self, job: Job) -> bool:
         now_s = self.clock.monotonic_s()
         return now_s - self._unknown_since_s.setdefault(job.job_id, now_s) >= _LOST_AFTER_S
 
+    # --- rows -----------------------------------------------------------------------------
+
+    def _end(self, job: Job, status: JobStatus, *, is_lost: bool = False) -> None:
+        """Store what becomes of a job whose attempt has ended."""
+        at_s = status.ended_at_s or self.clock.now_s()
+        saved = self.stops.saved(job) if job.spec.checkpoint else None
+        is_lost = is_lost or (job.spec.is_queued and self.rooms.is_lost(job))
+        end = End(status.state, status.message, at_s, is_lost, "exit code 75" in status.message)
+        began = self._with_start(job, status)
+        self._store(job, attempts.after(began, end, saved, self.params))
+
     def _move(
         self, job: Job, state: JobState, message: str, status: JobStatus | None = None
     ) -> None:
+        """Store a state that Ray has told, or that follows without it."""
         now_s = self.clock.now_s()
-        changes: dict[str, object] = {"state": state, "state_at_s": now_s, "message": message}
-        if job.started_at_s is None and (state is _S.RUNNING or (status and status.started_at_s)):
-            changes["started_at_s"] = self._started_at_s(job, status) or now_s
         if state.is_ended:
-            changes["ended_at_s"] = (status.ended_at_s if status else None) or now_s
-        moved = job.model_copy(update=changes)
-        self.ledger.save_job(moved, self._event(f"job_{state.value}", job, message))
-        # Only now: a note that failed changes nothing that is known.
+            self._store(job, attempts.ended(job, state, message, now_s))
+            return
+        moved = job.model_copy(update={"state": state, "state_at_s": now_s, "message": message})
+        self._store(job, self._with_start(moved, status) if state is _S.RUNNING else moved)
+
+    def _store(self, job: Job, moved: Job) -> None:
+        """Store a job's new row; only then is it forgotten what was known of the old one."""
+        is_again = moved.state is _S.QUEUED
+        kind = "job_waits_again" if is_again else f"job_{moved.state.value}"
+        self._save(moved, kind, moved.message)
         self._failed_at_s.pop(job.job_id, None)
         self._doubt(job.job_id, is_over=True)
-        if state is not _S.SUBMITTED:
+        if moved.state is not _S.SUBMITTED:
             self._waited_at_s.pop(job.job_id, None)
-        if state.is_ended:
+        if moved.state.is_ended or is_again:
             self._unknown_since_s.pop(job.job_id, None)
-            if job.spec.package:
-                self._prune_at_s = self.clock.monotonic_s()
+            if self.rooms.is_home(job):
+                self.pulse.note_end(job.spec.gpus * len(job.slots), self.clock.now_s())
+        if job.started_at_s is None and moved.started_at_s is not None and job.spec.is_queued:
+            wait_s = moved.started_at_s - job.created_at_s
+            self.pulse.note_start(wait_s, self.clock.now_s())
+        if moved.state.is_ended and job.spec.package:
+            self._prune_at_s = self.clock.monotonic_s()
+
+    def _with_start(self, job: Job, status: JobStatus | None) -> Job:
+        """Return a job with when its driver began, if it did."""
+        if job.state is not _S.RUNNING and not (status and status.started_at_s):
+            return job
+        if job.useful_from_s is not None:
+            return job
+        began_s = self._started_at_s(job, status) or self.clock.now_s()
+        load_s = job.spec.checkpoint.load_s if job.spec.checkpoint and job.resume_from else 0.0
+        first_s = began_s if job.started_at_s is None else job.started_at_s
+        return job.model_copy(update={"started_at_s": first_s, "useful_from_s": began_s + load_s})
 
     def _started_at_s(self, job: Job, status: JobStatus | None) -> float | None:
         """Return when the driver began, as exactly as Ray lets one know.
@@ -254,12 +392,17 @@ class Dispatcher:
         waited_at_s = self._waited_at_s.get(job.job_id)
         return max((at_s for at_s in (said_at_s, waited_at_s) if at_s is not None), default=None)
 
-    def _event(self, kind: str, job: Job, message: str) -> Event:
-        return Event(
+    def _save(self, job: Job, kind: str, message: str, **facts: object) -> Job:
+        named: dict[str, object] = {"name": job.spec.name} if job.spec.name else {}
+        if job.attempt > 1:
+            named["attempt"] = job.attempt
+        event = Event(
             at_s=self.clock.now_s(),
             epoch=0,
             kind=kind,
             subject=job.job_id,
             message=message,
-            facts={"name": job.spec.name} if job.spec.name else {},
+            facts={**named, **facts},
         )
+        self.book.save(job, event)
+        return job

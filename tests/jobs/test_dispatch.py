@@ -354,17 +354,20 @@ def test_one_job_that_cannot_be_stopped_does_not_freeze_the_others(world: World)
     assert [state(world, job) for job in bad] == [S.CANCELLED, S.CANCELLED]
 
 
-def test_a_job_that_comes_while_the_hosts_join_is_not_bound_to_the_cloud(tmp_path: Path) -> None:
+def test_a_job_that_comes_while_the_hosts_join_waits_for_them(tmp_path: Path) -> None:
     world = World(tmp_path, params=quick_params(), step_s=STEP_S)
     for node in world.ray.nodes.values():
         node.is_dead = not node.is_head
     world.fleet.slow = set(world.fleet.shapes)
     job = world.desk.submit(RUN.model_copy(update={"gpus": 4}))
 
-    world.run(2 * STEP_S)
+    world.run(60)
 
     assert not [n for n in world.ray.nodes.values() if n.host and not n.is_dead]
-    assert world.jobs.selectors[job.job_id] == {"site": "onprem"}
+    assert state(world, job) is S.QUEUED
+    assert world.alive() == [], "nothing is rented for it"
+    world.fleet.slow = set()
+    world.run(60, until=lambda: state(world, job) is S.RUNNING)
 
 
 def test_the_history_of_a_job_does_not_show_its_command(world: World) -> None:

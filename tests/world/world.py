@@ -141,7 +141,7 @@ class World:
         shapes = {f"host-{n}": {"GPU": 4.0, "CPU": 4.0} for n in range(self.host_count)}
         self.head = SimHead(self.ray)
         self.fleet = SimFleet(self.ray, dict(shapes))
-        self.jobs = SimJobs()
+        self.jobs = SimJobs(ray=self.ray)
         self.packages = SimPackages()
         self.job_logs = SimJobLogs()
         self.id_count = 0
@@ -233,7 +233,7 @@ class World:
         )
         actor = Actor(book=book, cluster=ray, clock=clock, params=params, launcher=launcher)
         finisher = Finisher(book, clouds, actor, clock, params)
-        dispatcher = Dispatcher(traced, jobs, self.packages, self.job_logs, clock)
+        dispatcher = Dispatcher(traced, jobs, self.packages, self.job_logs, clock, params.queue)
         loop = Loop(
             book=book,
             base=base,
@@ -282,6 +282,7 @@ class World:
         self.clock.advance(self.step_s)
         self.sync(is_controller_up=is_controller_up)
         self.ray.step()
+        self.jobs.step()
         if is_controller_up:
             self.tick()
         self.check()

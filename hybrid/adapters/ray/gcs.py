@@ -21,6 +21,7 @@ from hybrid.core.errors import ClusterError
 from hybrid.core.ports import DrainKind, DrainReply
 
 _WIRE = "hybrid_ray_wire"
+_NOTES = b"hybrid"  # namespace of notes between the controller and jobs
 _NODE_ID_BYTES = 28
 _NOT_FOUND = 17  # GcsStatus code of an actor that does not exist
 _OPTIONS = (
@@ -99,6 +100,21 @@ class Gcs:
         )
         self._call("ActorInfoGcsService/KillActorViaGcs", request, wire.KillActorViaGcsReply)
         return True
+
+    def put(self, key: str, value: bytes) -> None:
+        """Store a value that every process of the cluster can read."""
+        wire = _wire("gcs_service_pb2")
+        request = wire.InternalKVPutRequest(
+            key=key.encode(), value=value, overwrite=True, namespace=_NOTES
+        )
+        self._call("InternalKVGcsService/InternalKVPut", request, wire.InternalKVPutReply)
+
+    def get(self, key: str) -> bytes | None:
+        """Return such a value, or `None` when there is none."""
+        wire = _wire("gcs_service_pb2")
+        request = wire.InternalKVGetRequest(key=key.encode(), namespace=_NOTES)
+        reply = self._call("InternalKVGcsService/InternalKVGet", request, wire.InternalKVGetReply)
+        return bytes(reply.value) if reply.status.code != _NOT_FOUND and reply.value else None
 
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""

@@ -59,7 +59,9 @@ class RayJobs:
         self._gcs = Gcs(address, token)
         self._clock = clock or SystemClock()
 
-    def submit(self, job_id: str, spec: JobSpec, *, selector: Mapping[str, str]) -> None:
+    def submit(
+        self, job_id: str, spec: JobSpec, *, selector: Mapping[str, str], kit: str = ""
+    ) -> None:
         """See `JobRunner.submit`.
 
         Without GPUs, CPUs, memory and selector Ray runs the driver on the head.
@@ -69,7 +71,9 @@ class RayJobs:
             raise JobError(
                 f"{job_id!r} cannot be a job id; use up to 128 letters, digits, '-', '_' and '.'"
             )
-        response = self._dashboard.call("POST", "/api/jobs/", json=_request(job_id, spec, selector))
+        response = self._dashboard.call(
+            "POST", "/api/jobs/", json=_request(job_id, spec, selector, kit)
+        )
         if response.status_code == 200:
             return
         reason = reason_of(response.text)
@@ -96,6 +100,14 @@ class RayJobs:
                 f"understood ({type(err).__name__}: {err}); use the version of Ray that hybrid "
                 "asks for"
             ) from err
+
+    def put_note(self, key: str, value: bytes) -> None:
+        """See `JobRunner.put_note`. Notes are lost with Ray's head, as its jobs are."""
+        self._gcs.put(key, value)
+
+    def note(self, key: str) -> bytes | None:
+        """See `JobRunner.note`."""
+        return self._gcs.get(key)
 
     def stop(self, job_id: str) -> None:
         """See `JobRunner.stop`. Ask again until the job has ended."""
@@ -213,8 +225,12 @@ def _after(pieces: Iterable[str], seen_count: int) -> Iterator[str]:
         seen_count = max(0, seen_count - len(piece))
 
 
-def _request(job_id: str, spec: JobSpec, selector: Mapping[str, str]) -> dict[str, object]:
+def _request(
+    job_id: str, spec: JobSpec, selector: Mapping[str, str], kit: str
+) -> dict[str, object]:
     runtime_env: dict[str, object] = {}
+    if kit:
+        runtime_env["py_modules"] = [f"gcs://{kit}"]
     if spec.package:
         runtime_env["working_dir"] = f"gcs://{spec.package}"
     if spec.env:

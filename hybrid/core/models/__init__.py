@@ -14,7 +14,7 @@ from hybrid.core.models.instances import (
     Reason,
     Spend,
 )
-from hybrid.core.models.jobs import Job, JobSpec, JobState
+from hybrid.core.models.jobs import Job, JobClass, JobSpec, JobState, SavedWork, Stop
 from hybrid.core.models.nodes import ClusterView, Node, NodeStatus
 from hybrid.core.models.offers import CloudInstance, CloudState, LaunchSpec, Market, Offer
 from hybrid.core.models.ray_options import RayHealth, RayOptions
@@ -31,6 +31,7 @@ __all__ = [
     "Instance",
     "InstanceState",
     "Job",
+    "JobClass",
     "JobSpec",
     "JobState",
     "LabelConstraint",
@@ -45,8 +46,10 @@ __all__ = [
     "RayHealth",
     "RayOptions",
     "Reason",
+    "SavedWork",
     "Selector",
     "Shape",
     "Spend",
     "Spread",
+    "Stop",
 ]

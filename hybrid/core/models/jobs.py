@@ -122,6 +122,7 @@ class Stop(Model):
             (more urgent work), and `leave` (its node ends) stop it all the same.
         slots: Where it goes on; empty when it waits in the queue.
         by_s: When it should have saved.
+        saved_before_s: When it had saved before it was asked, by its own clock.
         is_saved: It has, or has nothing to save.
         message: Of the decision.
     """
@@ -130,6 +131,7 @@ class Stop(Model):
     slots: tuple[Slot, ...] = ()
     asked_at_s: float
     by_s: float
+    saved_before_s: float | None = None
     is_saved: bool = False
     message: str = ""
 

@@ -40,8 +40,16 @@ class LogEnd(Model):
 class JobRunner(Protocol):
     """Runs drivers: Ray Jobs."""
 
-    def submit(self, job_id: str, spec: JobSpec, *, selector: Mapping[str, str]) -> None:
+    def submit(
+        self, job_id: str, spec: JobSpec, *, selector: Mapping[str, str], kit: str = ""
+    ) -> None:
         """Start the job; a second call with the same id changes nothing.
+
+        Args:
+            job_id: Ray's id for it.
+            spec: What to run, and what its driver needs.
+            selector: Labels of the node that its driver may run on.
+            kit: An uploaded package that is put into the driver's Python path.
 
         Raises:
             ClusterError: Unreachable; the job may have been started.
@@ -55,6 +63,18 @@ class JobRunner(Protocol):
         Raises:
             ClusterError: Unreachable.
         """
+        ...
+
+    def put_note(self, key: str, value: bytes) -> None:
+        """Leave a note for a job where its processes can read it.
+
+        Raises:
+            ClusterError: Unreachable.
+        """
+        ...
+
+    def note(self, key: str) -> bytes | None:
+        """Return a note of a job, or `None` when there is none. Raises as `put_note`."""
         ...
 
     def stop(self, job_id: str) -> None:

@@ -62,7 +62,7 @@ def plan_jobs(
     make_room(draft)
     if may_go_out:
         exchange(draft)
-    waiting = urgent(draft, snapshot.home_release_gpus_per_s)
+    waiting = urgent(draft, snapshot.home_release_gpus_per_s, snapshot.hosts)
     launches = rent(waiting, snapshot, draft, params) if may_go_out else []
     bring_home(draft)
     if draft.stopped:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hybrid.core.labels import admits_any
-from hybrid.core.models import Demand, Labels, Offer, Reason
+from hybrid.core.models import Demand, Labels, Node, NodeStatus, Offer, Reason
 from hybrid.core.models.work import JobView
+from hybrid.core.policy.jobs.board import Nodes
 from hybrid.core.policy.jobs.draft import Draft
 from hybrid.core.policy.jobs.score import effective_usd_per_hour, is_spot
 from hybrid.core.policy.market import Market, is_coming, rented_labels
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.pieces import gpus
-from hybrid.core.policy.plan import Launch, Snapshot, Terminate
+from hybrid.core.policy.plan import Host, Launch, Snapshot, Terminate
 from hybrid.core.policy.room import Axis, fits
 from hybrid.core.policy.words import plural
 
@@ -21,19 +23,28 @@ JOB_WAITS = "job_waits"
 """Code of the reason of each launch for our own queue; such nodes are returned by its rules."""
 
 
-def urgent(draft: Draft, release_gpus_per_s: float | None) -> list[JobView]:
+def urgent(
+    draft: Draft, release_gpus_per_s: float | None, hosts: Iterable[Host] = ()
+) -> list[JobView]:
     """Return the waiting jobs that money may be spent on, of equal priority the widest first.
 
     Args:
         draft: The plan so far.
         release_gpus_per_s: How fast GPUs at home become free; `None` when not known. A job that
             will probably get its place sooner than a node could boot is not rented for.
+        hosts: On-prem hosts that are joining: what fits there waits for them, until its last
+            moment.
     """
     terms = draft.terms
     waiting = []
     ahead = -draft.board.home.free_gpus
+    coming = Nodes.of(_node_of(host) for host in hosts if host.is_coming)
     for job in sorted(draft.queue.values(), key=draft.key):
         ahead += job.gpus
+        slots = coming.fit(job) if coming.free_gpus > 0 else None
+        if slots is not None and not terms.is_last_moment(job):
+            coming.take(job, slots)
+            continue
         if not draft.may_rent(job):
             continue
         if release_gpus_per_s and not terms.is_last_moment(job):
@@ -43,6 +54,17 @@ def urgent(draft: Draft, release_gpus_per_s: float | None) -> list[JobView]:
         waiting.append(job)
     return sorted(
         waiting, key=lambda job: (-job.priority, -job.gpus, terms.deadline_s(job), job.job_id)
+    )
+
+
+def _node_of(host: Host) -> Node:
+    return Node(
+        node_id=host.name,
+        host=host.name,
+        labels=host.labels,
+        total=host.shape,
+        available=host.shape,
+        status=NodeStatus.IDLE,
     )
 
 
