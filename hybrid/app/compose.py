@@ -23,6 +23,7 @@ from hybrid.adapters.ray import RayCluster
 from hybrid.adapters.state import StateFolder
 from hybrid.app import makers
 from hybrid.app.base import LocalBase
+from hybrid.app.services import watch_services
 from hybrid.app.translate import control_params, ray_options
 from hybrid.client.discover import LOG_NAME
 from hybrid.control import log
@@ -46,7 +47,7 @@ from hybrid.control.together import AtOnce
 from hybrid.core.ports import Clock, Provider
 from hybrid.core.views import ClusterInfo
 from hybrid.jobs.dispatch import Dispatcher
-from hybrid.settings import Settings, dump
+from hybrid.settings import Settings, dump, environment
 
 _log = log.get(__name__)
 
@@ -95,7 +96,7 @@ def make_controller(
     url: str,
     clock: Clock,
 ) -> Controller:
-    """Return a controller over real adapters; starts nothing."""
+    """Return a controller over real adapters; starts nothing but the watch over services."""
     params = control_params(settings)
     secret = bytes.fromhex(state.secret("join_secret"))
     mailbox = Mailbox()
@@ -151,6 +152,14 @@ def make_controller(
         kit=kit_package,
     )
     files = _decision_files(settings, state)
+    services = watch_services(
+        settings,
+        environment(),
+        clock,
+        head_address=base.head_address,
+        ray_token=base.ray_token,
+        tell=book.record,
+    )
     loop = Loop(
         book=book,
         base=the_base,
@@ -164,6 +173,7 @@ def make_controller(
         clock=clock,
         params=params,
         recorder=files or NoRecorder(),
+        slo=services.watch,
     )
     desk = Desk(
         loop=loop,
@@ -193,7 +203,8 @@ def make_controller(
     runner = Runner(
         loop, desk, mailbox, clock, before_tick=OwnLog(state.path / LOG_NAME).keep_small
     )
-    closers = (cluster.close, ray_jobs.close, *((files.close,) if files else ()))
+    ends = (*services.closers, *((files.close,) if files else ()))
+    closers = (cluster.close, ray_jobs.close, *ends)
     return Controller(runner, desk, ledger, closers)
 
 

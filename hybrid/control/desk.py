@@ -97,6 +97,7 @@ class Desk(Commands):
             alarms=self._dated(found),
             joined_at_s=loop.joins.since_s,
             progress=loop.reconciler.reports.progress(),
+            services=loop.slo.views(),
         )
 
     def _summary(self) -> str:

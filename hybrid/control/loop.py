@@ -25,6 +25,7 @@ from hybrid.control.mass_trouble import MassTrouble
 from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
 from hybrid.control.recorder import NoRecorder, Recorder
+from hybrid.control.slo import SloWatch
 from hybrid.core.cost import Payment, commitment_of, day_start_s, rental
 from hybrid.core.errors import FencedError
 from hybrid.core.lifecycle import Fact
@@ -58,6 +59,7 @@ class Loop:
         left_behind: What could not be ended, in words.
         due_s: How long after the last plan the next one should be made, at the latest.
         recorder: Keeps what was decided, and upon what.
+        slo: Whether services keep their promises about latency.
     """
 
     book: Book
@@ -72,6 +74,7 @@ class Loop:
     clock: Clock
     params: ControlParams
     recorder: Recorder = field(default_factory=NoRecorder)
+    slo: SloWatch = field(default_factory=SloWatch)
     tick_count: int = 0
     is_ready: bool = False
     is_done: bool = False
@@ -182,6 +185,7 @@ class Loop:
         self._try(self._adopt)
         self._try(self._look_at_health)
         self._try(self._reconcile)
+        self._try(lambda: self.slo.look(self.clouds.offers(), self.boots.p95_s()))
         self._try(lambda: self.joins.note(self.ray))
         self._try(self._jobs)
         self._try(self._note_ready)
@@ -257,7 +261,7 @@ class Loop:
             now_s=now_s,
             nodes=nodes_for_jobs(self.ray.view.nodes, live),
             hosts=self.base.hosts(self.ray.view.nodes),
-            demands=without_ours(self.ray.view.demands),
+            demands=self.slo.wanted(without_ours(self.ray.view.demands)),
             gangs=gangs_without_ours(self.ray.view.gangs),
             # What a blind look takes for free, or for gone, must not move anybody.
             jobs=self.jobs.views.of(live) if self.ray.source.is_up else (),

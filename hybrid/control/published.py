@@ -17,6 +17,7 @@ from hybrid.core.views import (
     ControllerInfo,
     JobCounts,
     PlanView,
+    SloView,
     StatusView,
 )
 
@@ -45,6 +46,7 @@ class Published:
     alarms: tuple[Alarm, ...]
     joined_at_s: Mapping[str, float]
     progress: Mapping[str, str]
+    services: tuple[SloView, ...]
 
     @cached_property
     def view(self) -> StatusView:
@@ -69,6 +71,7 @@ class Published:
             plan=self.plan,
             budget=self.budget,
             jobs=self.jobs,
+            services=self.services,
             sources=self.sources,
             alarms=self.alarms,
         )

@@ -173,6 +173,37 @@ class BudgetView(Model):
     now: Commitment
 
 
+class SloView(Model):
+    """A service and its promise: a percentile of its latency stays at or below a target.
+
+    Attributes:
+        state: `met`, `broken` or `unknown`.
+        since_at_s: Since when.
+        measured_ms: The percentile, over the window; `null` when unknown.
+        why: What was measured, or why nothing is known.
+        running_count: Replicas that serve.
+        wanted_count: Replicas that Ray Serve wants now.
+        ahead_count: Missing replicas that nodes are wanted for at once.
+        ahead_why: Why these do not wait their turn.
+    """
+
+    name: str
+    app: str
+    deployment: str = ""
+    percentile: float
+    target_ms: float
+    window_s: float
+    state: str
+    since_at_s: float | None = None
+    measured_ms: float | None = None
+    rate_rps: float | None = None
+    why: str = ""
+    running_count: int | None = None
+    wanted_count: int | None = None
+    ahead_count: int = 0
+    ahead_why: str = ""
+
+
 class StatusView(Model):
     """`hybrid status --json`: the whole cluster on one page.
 
@@ -194,6 +225,7 @@ class StatusView(Model):
     plan: PlanView = Field(default_factory=PlanView)
     budget: BudgetView
     jobs: JobCounts = Field(default_factory=JobCounts)
+    services: tuple[SloView, ...] = ()
     sources: tuple[Source, ...] = ()
     alarms: tuple[Alarm, ...] = ()
 

@@ -8,5 +8,6 @@ from __future__ import annotations
 from hybrid.adapters.metrics.fetch import UnreadableError
 from hybrid.adapters.metrics.prometheus import PrometheusQuery
 from hybrid.adapters.metrics.serve import Ask, ServeMetrics
+from hybrid.adapters.metrics.watcher import Watcher
 
-__all__ = ["Ask", "PrometheusQuery", "ServeMetrics", "UnreadableError"]
+__all__ = ["Ask", "PrometheusQuery", "ServeMetrics", "UnreadableError", "Watcher"]

@@ -9,8 +9,6 @@ from hybrid.core.slo.reading import Judgement, Reading, Slo, SloState
 
 _LEAST_COUNT = 2
 _HALF = 0.5
-# Readings do not end at round moments: one that is a little older still belongs to the window.
-_SLACK = 1.05
 
 
 def judge(readings: Sequence[Reading], slo: Slo, before: Judgement, *, now_s: float) -> Judgement:
@@ -26,7 +24,8 @@ def judge(readings: Sequence[Reading], slo: Slo, before: Judgement, *, now_s: fl
         before: The judgement before this one.
         now_s: Now, by the readings' clock.
     """
-    oldest_s = now_s - slo.window_s * _SLACK
+    # The next reading is on its way: without the one before the window there would be gaps.
+    oldest_s = now_s - slo.window_s - slo.step_s / 2
     recent = sorted(
         (r for r in readings if oldest_s < r.at_s <= now_s and r.span_s > 0), key=lambda r: r.at_s
     )

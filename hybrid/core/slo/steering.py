@@ -121,9 +121,7 @@ def _raised(
 ) -> tuple[int, Steering]:
     running, target = load.running or 0, load.target or 0
     memory = replace(memory, calm_since_s=None, silent_since_s=None)
-    if running and judgement.rate_rps:
-        capacity_rps = judgement.rate_rps / running
-        memory = replace(memory, capacity_rps=capacity_rps, capacity_at_s=now_s)
+    memory = _overloaded(memory, judgement, running, now_s=now_s)
     if running < target:
         why = f"{judgement.why}; {running} of {target} replicas run, the others start"
         return target, replace(memory, why=why)
@@ -133,6 +131,20 @@ def _raised(
         return target, replace(memory, why=why)
     count = max(target, need_count(judgement, load, slo) or target + 1)
     return count, replace(memory, why=f"{judgement.why}; {count} replicas instead of {target}")
+
+
+def _overloaded(memory: Steering, judgement: Judgement, running: int, *, now_s: float) -> Steering:
+    """Return the memory with the most that a replica served during this breach.
+
+    Not the last: a breach is seen for a while after the rate has fallen.
+    """
+    if not running or not judgement.rate_rps:
+        return memory
+    begun_s = now_s if judgement.since_s is None else judgement.since_s
+    is_same = memory.capacity_at_s is not None and memory.capacity_at_s >= begun_s
+    before_rps = memory.capacity_rps if is_same and memory.capacity_rps else 0.0
+    capacity_rps = max(before_rps, judgement.rate_rps / running)
+    return replace(memory, capacity_rps=capacity_rps, capacity_at_s=now_s)
 
 
 def _held(

@@ -97,6 +97,13 @@ def test_stale_readings_say_nothing() -> None:
     assert found.why == "nothing was measured in the last 60 s"
 
 
+def test_the_window_has_no_gap_while_the_next_reading_is_on_its_way() -> None:
+    short = Slo(target_ms=100, window_s=20)
+
+    for now_s in (0.0, 5.0, 9.9):
+        assert judge(readings(50, 50), short, Judgement(), now_s=now_s).state is MET
+
+
 def test_a_window_without_requests_is_unknown_and_quiet() -> None:
     quiet = [
         Reading(at_s=-10.0 * n, span_s=10.0, why="no request came", is_quiet=True) for n in range(6)

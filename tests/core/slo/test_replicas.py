@@ -155,6 +155,17 @@ def test_replicas_that_the_rate_needs_stay() -> None:
         assert count == 8
 
 
+def test_the_tail_of_a_breach_does_not_teach_that_replicas_serve_little() -> None:
+    _, memory = steer(settled(), BROKEN, Load(4, 4, 310), SLO, PARAMS, now_s=10)
+    tail = replace(BROKEN, rate_rps=1.0)
+    _, memory = steer(memory, tail, Load(8, 8, 0), SLO, PARAMS, now_s=50)
+    assert memory.capacity_rps == 2.5
+
+    next_one = replace(tail, since_s=500.0)
+    _, memory = steer(memory, next_one, Load(8, 8, 0), SLO, PARAMS, now_s=540)
+    assert memory.capacity_rps == 0.125
+
+
 def test_what_a_replica_serves_is_learned_from_good_times_too_and_forgotten() -> None:
     memory = settled(running=2, capacity_rps=0.1, capacity_at_s=0.0)
     _, memory = steer(memory, replace(MET, rate_rps=8.0), Load(2, 2, 1), SLO, PARAMS, now_s=10)
