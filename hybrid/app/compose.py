@@ -97,7 +97,7 @@ def make_controller(
     clock: Clock,
 ) -> Controller:
     """Return a controller over real adapters; starts nothing but the watch over services."""
-    params = control_params(settings)
+    params = control_params(settings, state.path)
     secret = bytes.fromhex(state.secret("join_secret"))
     mailbox = Mailbox()
     cluster = RayCluster(base.head_address, base.ray_token)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hybrid.control.params import ControlParams
 from hybrid.core.lifecycle import Deadlines
-from hybrid.core.models import RayHealth, RayOptions
+from hybrid.core.models import JobClass, RayHealth, RayOptions
+from hybrid.core.policy.jobs.params import PROFILES
 from hybrid.core.policy.params import PolicyParams
+from hybrid.jobs.params import NO_WAIT_LIMIT_S, QueueParams
 from hybrid.settings import Settings
 
 
@@ -26,6 +30,9 @@ def policy_params(settings: Settings) -> PolicyParams:
         drain_s=drain.deadline_s,
         busy_drain=drain.busy,
         exit_margin_s=drain.exit_margin_s,
+        jobs=PROFILES[settings.jobs.profile].model_copy(
+            update={"fair_share": settings.jobs.fair_share}
+        ),
     )
 
 
@@ -46,7 +53,22 @@ def ray_options(settings: Settings, *, is_shared: bool) -> RayOptions:
     )
 
 
-def control_params(settings: Settings) -> ControlParams:
+def queue_params(settings: Settings, state_dir: Path) -> QueueParams:
+    """Return the promises of the job queue."""
+    jobs, waits = settings.jobs, settings.jobs.max_wait
+    here = str(state_dir / "checkpoints") if settings.is_one_machine else ""
+    return QueueParams(
+        max_wait_by_class_s={
+            JobClass.INTERACTIVE: waits.interactive_s,
+            JobClass.BATCH: waits.batch_s,
+            JobClass.LONG: waits.long_s,
+            JobClass.BEST_EFFORT: NO_WAIT_LIMIT_S,
+        },
+        checkpoint_url=jobs.checkpoints or here,
+    )
+
+
+def control_params(settings: Settings, state_dir: Path) -> ControlParams:
     """Return the loop's times and limits."""
     deadlines, reaper, backoff = settings.deadlines, settings.reaper, settings.backoff
     return ControlParams(
@@ -67,4 +89,5 @@ def control_params(settings: Settings) -> ControlParams:
         ),
         caps=settings.caps,
         policy=policy_params(settings),
+        queue=queue_params(settings, state_dir),
     )

@@ -27,6 +27,8 @@ _COLUMNS = (
     Column("AGE", is_number=True),
     Column("RAN", is_number=True),
     Column("GPUS", is_number=True),
+    Column("PRIORITY", is_number=True),
+    Column("CLASS"),
     Column("SITE"),
     Column("USER"),
     Column("COMMAND", is_long=True),
@@ -34,7 +36,15 @@ _COLUMNS = (
 )
 _COMMAND_CHARS = 60
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
-_USUAL = {"NAME": words.NONE, "GPUS": words.NONE, "SITE": "any", "USER": words.NONE, "MESSAGE": ""}
+_USUAL = {
+    "NAME": words.NONE,
+    "GPUS": words.NONE,
+    "PRIORITY": "50",
+    "CLASS": "batch",
+    "SITE": "any",
+    "USER": words.NONE,
+    "MESSAGE": "",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -117,6 +127,22 @@ def _job_table(found: Sequence[Job], now_s: float) -> Grid:
     )
 
 
+def _gpus(job: Job) -> str:
+    if not job.spec.gpus:
+        return words.NONE
+    each = words.number(job.spec.gpus)
+    return f"{job.spec.nodes} x {each}" if job.spec.nodes else each
+
+
+def _state(job: Job) -> str:
+    """Return where a job is; what leaves its place and what has left it says so."""
+    if job.stop is not None:
+        return "stopping" if job.stop.is_saved else "saving"
+    if job.state.value == "queued" and job.started_at_s is not None:
+        return "suspended"
+    return job.state.value
+
+
 def _row(job: Job, now_s: float) -> Sequence[str]:
     if job.started_at_s is None:
         ran = words.NONE
@@ -125,10 +151,12 @@ def _row(job: Job, now_s: float) -> Sequence[str]:
     return (
         job.job_id,
         job.spec.name or words.NONE,
-        job.state.value,
+        _state(job),
         words.age(job.created_at_s, now_s),
         ran,
-        words.number(job.spec.gpus) if job.spec.gpus else words.NONE,
+        _gpus(job),
+        str(job.spec.priority),
+        job.spec.job_class.value,
         job.spec.site,
         job.spec.user or words.NONE,
         words.short(job.spec.entrypoint, _COMMAND_CHARS),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hybrid.adapters.clock import SystemClock
 from hybrid.cli import output
 from hybrid.cli.exits import ExitCode, StopError
 from hybrid.cli.jobs import print_piece
-from hybrid.cli.options import Cluster, Json, connect
+from hybrid.cli.options import Cluster, Json, connect, duration_option, seconds
+from hybrid.client.client import Checkpoint
 
 if TYPE_CHECKING:
     from hybrid.client import Job
@@ -24,6 +27,23 @@ class Site(StrEnum):
     ANY = "any"
     ONPREM = "onprem"
     CLOUD = "cloud"
+
+
+class JobClass(StrEnum):
+    """How long a job may wait."""
+
+    INTERACTIVE = "interactive"
+    BATCH = "batch"
+    LONG = "long"
+    BEST_EFFORT = "best-effort"
+
+
+class SaveSignal(StrEnum):
+    """What tells a driver to save."""
+
+    NONE = ""
+    USR1 = "USR1"
+    TERM = "TERM"
 
 
 def register(app: typer.Typer) -> None:
@@ -44,6 +64,42 @@ def submit(
     site: Annotated[Site, typer.Option(help="Where the driver may run.")] = Site.ANY,
     name: Annotated[str, typer.Option("--name", "-n", help="A name for people.")] = "",
     priority: Annotated[int, typer.Option(min=0, max=100, help="Higher goes first.")] = 50,
+    nodes: Annotated[
+        int, typer.Option(min=0, help="A gang: so many nodes at once, with --gpus on each.")
+    ] = 0,
+    job_class: Annotated[
+        JobClass,
+        typer.Option("--class", help="How long it may wait; best-effort only fills idle GPUs."),
+    ] = JobClass.BATCH,
+    max_wait: Annotated[
+        str, duration_option("--max-wait", help="Longest acceptable wait, such as 10m.")
+    ] = "",
+    deadline: Annotated[
+        str,
+        typer.Option(
+            metavar="WHEN", help="When it should be done: in 8h, or 2026-12-24T18:00 here."
+        ),
+    ] = "",
+    lasts: Annotated[
+        str, duration_option("--lasts", help="How long it runs, for --deadline.")
+    ] = "",
+    retries: Annotated[int, typer.Option(min=0, help="Starts after a failure.")] = 0,
+    checkpoint: Annotated[
+        bool,
+        typer.Option("--checkpoint", help="It saves when it is asked to, so it may be moved."),
+    ] = False,
+    checkpoint_url: Annotated[
+        str, typer.Option(metavar="URL", help="Where it saves; implies --checkpoint.")
+    ] = "",
+    save_time: Annotated[
+        str, duration_option("--save-time", help="How long a save takes.", default="60s")
+    ] = "60s",
+    load_time: Annotated[
+        str, duration_option("--load-time", help="And a load.", default="90s")
+    ] = "90s",
+    save_signal: Annotated[
+        SaveSignal, typer.Option(help="Signal that asks it to save; it asks by itself without.")
+    ] = SaveSignal.NONE,
     env: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,6 +122,14 @@ def submit(
 
     For example: `hybrid submit -w . -- python train.py`.
     """
+    promise = None
+    if checkpoint or checkpoint_url:
+        promise = Checkpoint(
+            url=checkpoint_url,
+            save_s=seconds(save_time) or 0.0,
+            load_s=seconds(load_time) or 0.0,
+            signal=save_signal.value,
+        )
     client = connect(context)
     job = client.submit(
         entrypoint_of(command),
@@ -76,6 +140,13 @@ def submit(
         site=site.value,
         name=name,
         priority=priority,
+        nodes=nodes,
+        job_class=job_class.value,
+        max_wait_s=seconds(max_wait),
+        deadline_at_s=instant_of(deadline),
+        lasts_s=seconds(lasts) or 0.0,
+        retries=retries,
+        checkpoint=promise,
     )
     if not (wait or follow):
         if json:
@@ -100,6 +171,20 @@ def submit(
 def entrypoint_of(command: list[str]) -> str:
     """Return the shell command that means these words; one word is a shell command itself."""
     return command[0] if len(command) == 1 else shlex.join(command)
+
+
+def instant_of(text: str) -> float | None:
+    """Return when a `--deadline` is, seconds since the epoch; `None` for no such word."""
+    if not text:
+        return None
+    if text.startswith("in "):
+        return SystemClock().now_s() + (seconds(text.removeprefix("in ")) or 0.0)
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise typer.BadParameter(
+            f"--deadline takes 'in 8h', or a time such as 2026-12-24T18:00, not {text!r}"
+        ) from None
 
 
 def _announce(job: Job) -> None:

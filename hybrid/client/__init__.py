@@ -9,7 +9,7 @@ Importing it is cheap; HTTP and models are loaded on first use.
 
 from __future__ import annotations
 
-from hybrid.client.client import Client
+from hybrid.client.client import Checkpoint, Client
 from hybrid.client.errors import (
     ApiError,
     NoClusterError,
@@ -23,6 +23,7 @@ from hybrid.client.job import Job
 
 __all__ = [
     "ApiError",
+    "Checkpoint",
     "Client",
     "Job",
     "NoClusterError",

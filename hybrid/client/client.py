@@ -7,6 +7,7 @@ import json
 import secrets
 import socket
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
@@ -24,6 +25,27 @@ if TYPE_CHECKING:
 
 Direction = Literal["out", "in", "all", "dry-run"]
 Site = Literal["any", "onprem", "cloud"]
+JobClass = Literal["interactive", "batch", "long", "best-effort"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A job's promise that it can be stopped and go on elsewhere; see docs/checkpoints.md.
+
+    Attributes:
+        url: Folder for its checkpoints, as an fsspec URL; `""`: one inside `jobs.checkpoints`.
+        save_s: From the request to save until it is saved, seconds.
+        load_s: From its start elsewhere until it does useful work again, seconds.
+        size_gb: What is shipped between sites, in GB (10^9 bytes).
+        signal: `USR1` or `TERM` to be told by a signal; `""`: it asks by itself.
+    """
+
+    url: str = ""
+    save_s: float = 60.0
+    load_s: float = 90.0
+    size_gb: float = 0.0
+    signal: Literal["", "USR1", "TERM"] = ""
+
 
 LOOK_S = 120.0
 """How long a look into all clouds may take."""
@@ -84,14 +106,25 @@ class Client:
         priority: int = 50,
         tags: Mapping[str, str] | None = None,
         job_id: str = "",
+        nodes: int = 0,
+        job_class: JobClass = "batch",
+        max_wait_s: float | None = None,
+        deadline_at_s: float | None = None,
+        lasts_s: float = 0.0,
+        retries: int = 0,
+        checkpoint: Checkpoint | bool | None = None,
     ) -> Job:
         """Queue a job.
+
+        One that asks for GPUs waits in the queue and starts where the policy says; one without
+        is handed to Ray at once, and its tasks are seen as demand.
 
         Args:
             entrypoint: Shell command of the driver.
             working_dir: Folder to send along; the driver starts in it.
             env: Environment of the driver and its workers.
-            gpus: GPUs of the driver itself; its tasks ask for their own.
+            gpus: GPUs of the driver itself; its tasks ask for their own. With `nodes`: GPUs of
+                the job's placement group on each node.
             cpus: Its CPUs.
             memory_bytes: Its memory.
             site: Where the driver may run.
@@ -99,6 +132,16 @@ class Client:
             priority: 0 to 100, higher first.
             tags: Any words of yours.
             job_id: Made here when empty. Submitting the same id again is the same job.
+            nodes: A gang: so many nodes at once, or none; 0 for a driver that uses the GPUs.
+            job_class: How long it may wait. `best-effort` fills idle GPUs at home and leaves at
+                once, whether it can save or not.
+            max_wait_s: Longest acceptable wait, seconds, if that of its class is not right.
+            deadline_at_s: When it should be done, seconds since the epoch; with `lasts_s`, how
+                long it runs, as far as you know, the latest start follows.
+            lasts_s: Seconds; only used with `deadline_at_s`.
+            retries: How often it starts anew after it failed.
+            checkpoint: What it promises about being stopped (docs/checkpoints.md); `True` for
+                the defaults. Without one it is never moved.
 
         Raises:
             ConfigError: `working_dir` cannot be sent, or a value is out of bounds (a
@@ -117,6 +160,13 @@ class Client:
             "priority": priority,
             "user": _user(),
             "tags": dict(tags or {}),
+            "nodes": nodes,
+            "job_class": job_class,
+            "max_wait_s": max_wait_s,
+            "deadline_at_s": deadline_at_s,
+            "lasts_s": lasts_s,
+            "retries": retries,
+            "checkpoint": _promise(checkpoint),
         }
         body = {"spec": spec, "job_id": job_id or f"j-{secrets.token_hex(6)}"}
         try:
@@ -235,6 +285,12 @@ class Client:
         # Each time: a controller that was restarted has dropped what no live job uses.
         self._http.put(f"packages/{package.name}", package.content)
         return package.name
+
+
+def _promise(checkpoint: Checkpoint | bool | None) -> dict[str, object] | None:  # noqa: FBT001
+    if isinstance(checkpoint, bool):
+        checkpoint = Checkpoint() if checkpoint else None
+    return None if checkpoint is None else asdict(checkpoint)
 
 
 def _parsed(model: type[M], content: bytes) -> M:

@@ -24,6 +24,7 @@ from hybrid.core.views import (
     PlanView,
     StatusView,
 )
+from hybrid.jobs.why import Seen
 
 
 @dataclass
@@ -98,6 +99,13 @@ class Desk(Commands):
             joined_at_s=loop.joins.since_s,
             progress=loop.reconciler.reports.progress(),
             services=loop.slo.views(),
+            queue=Seen(
+                jobs=tuple(loop.jobs.book.live()) if loop.is_ready else (),
+                nodes=loop.ray.view.nodes,
+                hosts=loop.base.hosts(loop.ray.view.nodes),
+                offers=loop.clouds.offers(),
+                actions=loop.plan.actions,
+            ),
         )
 
     def _summary(self) -> str:
@@ -186,7 +194,8 @@ class Desk(Commands):
         found = self.ledger.jobs(is_live_only=is_live_only, limit=limit)
         published = self._published
         findings = published.plan.findings if published else ()
-        return JobsView(at_s=self.clock.now_s(), jobs=with_reasons(found, findings))
+        why = published.why_waiting if published else {}
+        return JobsView(at_s=self.clock.now_s(), jobs=with_reasons(found, findings, why))
 
     def _fault_alarms(self) -> tuple[Alarm, ...]:
         fault, since_s = self.fault, self._fault_since_s

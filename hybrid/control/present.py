@@ -216,13 +216,27 @@ def demand_views(view: ClusterView) -> tuple[DemandView, ...]:
     return tuple(sorted(views, key=lambda v: -(v.waiting_s or 0.0)))
 
 
-def with_reasons(jobs: Iterable[Job], findings: Sequence[Finding]) -> tuple[Job, ...]:
-    """Return jobs, those whose drivers wait in Ray with the plan's word on why."""
+def with_reasons(
+    jobs: Iterable[Job], findings: Sequence[Finding], queue: Mapping[str, str]
+) -> tuple[Job, ...]:
+    """Return jobs, those that wait with a word on why.
+
+    Args:
+        jobs: Rows.
+        findings: The plan's word on drivers that wait in Ray.
+        queue: Why jobs of our own queue wait, by id.
+    """
     why = {_key(f.shape): f.reason.message for f in findings if not f.gang_id}
+
+    def message(job: Job) -> str:
+        if job.state is JobState.QUEUED:
+            return queue.get(job.job_id, job.message)
+        if job.state is JobState.SUBMITTED and not job.slots and _driver_key(job) in why:
+            return f"waits: {why[_driver_key(job)]}"
+        return job.message
+
     return tuple(
-        job.model_copy(update={"message": f"waits: {why[key]}"})
-        if job.state is JobState.SUBMITTED and (key := _driver_key(job)) in why
-        else job
+        job if (said := message(job)) == job.message else job.model_copy(update={"message": said})
         for job in jobs
     )
 

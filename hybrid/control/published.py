@@ -20,6 +20,7 @@ from hybrid.core.views import (
     SloView,
     StatusView,
 )
+from hybrid.jobs.why import Seen, why_waiting
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,12 @@ class Published:
     joined_at_s: Mapping[str, float]
     progress: Mapping[str, str]
     services: tuple[SloView, ...]
+    queue: Seen
+
+    @cached_property
+    def why_waiting(self) -> Mapping[str, str]:
+        """Why each job of our queue waits, by its id."""
+        return why_waiting(self.queue)
 
     @cached_property
     def view(self) -> StatusView:

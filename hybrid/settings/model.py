@@ -24,6 +24,7 @@ from hybrid.settings.machines import Clouds, Head, Onprem, Pool, Ray
 from hybrid.settings.origin import Origin
 from hybrid.settings.prices import Prices
 from hybrid.settings.problem import Path, Problem, SettingsError, path_text
+from hybrid.settings.queue import Jobs
 from hybrid.settings.section import Section
 from hybrid.settings.services import Service
 
@@ -46,6 +47,7 @@ class Settings(Section):
         default_factory=Prices, description="Prices of your own, and exchange rates."
     )
     burst: Burst = Field(default_factory=Burst, description="When to rent, and how fast.")
+    jobs: Jobs = Field(default_factory=Jobs, description="Jobs that wait for GPUs.")
     drain: Drain = Field(default_factory=Drain, description="How a rented node is emptied.")
     services: tuple[Service, ...] = Field(
         (), description="Inference services whose latency is watched."
@@ -92,6 +94,12 @@ class Settings(Section):
             return self._origin.home / self.name
         base = self._origin.file.parent if self._origin.file else FilePath()
         return base / FilePath(self.state_dir).expanduser()
+
+    @property
+    def is_one_machine(self) -> bool:
+        """Whether every node that can ever be is a process of this machine."""
+        hosts = all(host.is_local for host in self.onprem.hosts)
+        return hosts and set(self.provider_names) <= {"local"}
 
     @property
     def provider_names(self) -> tuple[str, ...]:

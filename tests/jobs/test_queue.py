@@ -322,3 +322,20 @@ def test_going_down_starts_nothing_more(world: World) -> None:
     world.desk.close(drain_s=100.0, owner="test")
     world.run(3 * STEP_S)
     assert states(world, *jobs) == [S.RUNNING, S.RUNNING, S.CANCELLED]
+
+
+def test_waiting_jobs_say_why(world: World) -> None:
+    world.desk.pause("out", owner="test")
+    running = [world.desk.submit(spec()) for _ in range(2)]
+    until(world, S.RUNNING, *running)
+    first, second = world.desk.submit(spec()), world.desk.submit(spec())
+    never = world.desk.submit(spec(gpus=64))
+    gang = world.desk.submit(spec(nodes=5, site="onprem"))
+    world.run(2 * STEP_S)
+
+    world.desk.publish()
+    said = {one.job_id: one.message for one in world.desk.jobs().jobs}
+    assert said[first.job_id] == "waits for GPUs"
+    assert said[second.job_id] == "waits for GPUs, 1 job before it"
+    assert said[never.job_id].startswith("nothing here can hold it: it needs a node of 64 GPUs")
+    assert "5 nodes of 4 GPUs with site onprem, and there are 2 such nodes" in said[gang.job_id]
