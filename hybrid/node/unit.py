@@ -15,6 +15,10 @@ _LIMIT_S = 30.0
 _SYSTEM = Path("/etc/systemd/system")
 
 
+class _HangsError(Exception):
+    """Systemd does not answer, and would not answer the next question either."""
+
+
 @dataclass(frozen=True)
 class Unit:
     """One unit; nothing is written before `start`.
@@ -84,21 +88,26 @@ WantedBy={"multi-user.target" if self.kind == "system" else "default.target"}
                 return False
             self.place.mkdir(parents=True, exist_ok=True)
             (self.place / self.name).write_text(self.text)
-        except OSError:
+            return (
+                self._systemctl("daemon-reload")
+                and self._systemctl("enable", self.name)
+                and self._systemctl("restart", self.name)
+            )
+        except (OSError, _HangsError):
             return False
-        return (
-            self._systemctl("daemon-reload")
-            and self._systemctl("enable", self.name)
-            and self._systemctl("restart", self.name)
-        )
 
     def remove(self) -> None:
         """Stop it and take it away; nothing happens when it is not there."""
-        if not (self.place / self.name).exists():
-            return
-        self._systemctl("disable", "--now", self.name)
-        with suppress(OSError):
-            (self.place / self.name).unlink(missing_ok=True)
+        if (self.place / self.name).exists():
+            with suppress(_HangsError):
+                self._remove()
+
+    def _remove(self) -> None:
+        try:
+            self._systemctl("disable", "--now", self.name)
+        finally:
+            with suppress(OSError):
+                (self.place / self.name).unlink(missing_ok=True)
         self._systemctl("daemon-reload")
         self._systemctl("reset-failed", self.name)
 
@@ -117,7 +126,9 @@ WantedBy={"multi-user.target" if self.kind == "system" else "default.target"}
                 timeout=_LIMIT_S,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired):
+        except subprocess.TimeoutExpired as err:
+            raise _HangsError from err
+        except OSError:
             return False
         return done.returncode == 0
 

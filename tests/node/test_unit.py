@@ -127,3 +127,17 @@ def test_what_systemd_would_not_know_would_be_found(tmp_path: Path) -> None:
 
     assert "kill mode" in said
     assert "TasksMost" in said
+
+
+def test_a_systemd_that_hangs_is_asked_once(
+    tmp_path: Path, calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hybrid.node.unit._LIMIT_S", 0.2)
+    systemctl = tmp_path / "tools" / "systemctl"
+    systemctl.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec sleep 60\n')
+
+    assert not unit(tmp_path).start()
+    unit(tmp_path).remove()
+
+    assert told(calls) == ["daemon-reload", "disable --now hybrid-c0-gpu-1.service"]
+    assert list((tmp_path / "units").iterdir()) == []

@@ -14,7 +14,7 @@ from hybrid.adapters.ssh_fleet.orders import fitted, orders
 from hybrid.adapters.ssh_fleet.parcel import parcel
 from hybrid.adapters.ssh_fleet.probing import Look, probe
 from hybrid.adapters.ssh_fleet.records import Record, Records
-from hybrid.adapters.ssh_fleet.refusals import HostUnfitError, RemoteFailedError
+from hybrid.adapters.ssh_fleet.refusals import HostUnfitError, RemoteFailedError, SshError
 from hybrid.adapters.ssh_fleet.transport import Answer, Destination, Ssh, own_program
 from hybrid.core.bootstrap import NodePlan
 from hybrid.core.models import Model
@@ -130,7 +130,7 @@ class Steps:
         host, records = self._host, self._site.records
         before = records.read().get(host.name)
         if before is not None and before.address != host.to.address:
-            end_node(self._site, host.name, before)  # it is another machine now
+            self._end_where_it_was(before)
         record = Record(
             address=host.to.address,
             python=host.to.python,
@@ -146,9 +146,35 @@ class Steps:
                 f"correct the address of one of them, or remove {host.name}",
             )
 
+    def _end_where_it_was(self, before: Record) -> None:
+        name = self._host.name
+        try:
+            end_node(self._site, name, before)
+        except SshError as error:
+            raise type(error)(
+                f"host {name} was at {before.address}, where its node must end first: "
+                f"{error.found}",
+                f"{error.remedy}; or, {_if_gone(self._site, name)}",
+            ) from error
+
     def _ask(self, verb: str, more: Answer, *, step: str, limit_s: float) -> NodeState:
         host = self._host
         return _ask(self._site, host.name, host.to, verb, more, step=step, limit_s=limit_s)
+
+
+def _if_gone(site: Site, name: str) -> str:
+    return f"if that machine is gone for good, remove {site.records.path(name)}"
+
+
+def leave(site: Site, name: str) -> None:
+    """End the node of a host, if it may have one. Raises `FleetError`."""
+    record = site.records.read().get(name)
+    if record is None:
+        return
+    try:
+        end_node(site, name, record)
+    except SshError as error:
+        raise type(error)(error.found, f"{error.remedy}; or, {_if_gone(site, name)}") from error
 
 
 def end_node(site: Site, name: str, record: Record) -> None:

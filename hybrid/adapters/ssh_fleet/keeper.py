@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from hybrid.adapters.ssh_fleet.host import NodeState, Site, SshHost, Steps, end_node
+from hybrid.adapters.ssh_fleet.host import NodeState, Site, SshHost, Steps, leave
 from hybrid.adapters.ssh_fleet.refusals import SshError
 from hybrid.core.errors import FleetError
 from hybrid.core.models import Shape
@@ -60,9 +60,7 @@ class Keeper:
                 f"host {self.host.name} is busy with another step; try `hybrid down` again"
             )
         try:
-            record = self._site.records.read().get(self.host.name)
-            if record is not None:
-                end_node(self._site, self.host.name, record)
+            leave(self._site, self.host.name)
             self._status = self._of(HostState.ABSENT, "")
         finally:
             self._busy.release()

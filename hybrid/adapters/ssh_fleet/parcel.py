@@ -19,7 +19,11 @@ def parcel() -> Mapping[str, str]:
     folder = Path(next(iter(node.__path__)))
     sources = {f"hybrid/node/{path.name}": path.read_bytes() for path in folder.glob("*.py")}
     # Not our own: that one leads to all the rest.
-    sources["hybrid/__init__.py"] = b""
+    return pack({**sources, "hybrid/__init__.py": b""})
+
+
+def pack(sources: Mapping[str, bytes]) -> Mapping[str, str]:
+    """Return a parcel of files, by their paths. The host checks the hash, see `on_host.node`."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as tar:
         for name, content in sorted(sources.items()):

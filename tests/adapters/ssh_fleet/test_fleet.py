@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 import platform
 import shutil
 import signal
-from collections.abc import Iterator
+import tarfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from hybrid.adapters.ssh_fleet import (
     Wanted,
 )
 from hybrid.adapters.ssh_fleet.keeper import Keeper
+from hybrid.adapters.ssh_fleet.parcel import pack, parcel
 from hybrid.core.bootstrap import NodePlan
 from hybrid.core.errors import FleetError
 from hybrid.core.ports import HostState
@@ -107,6 +111,17 @@ def folder_of(machine: Machine, name: str) -> Path:
 def names(machine: Machine) -> set[str]:
     found = [processes.find(pid) for pid in machine.pids()]
     return {process.name for process in found if process is not None} - {"sshd"}
+
+
+def command_lines(machine: Machine) -> str:
+    paths = [Path(f"/proc/{pid}/cmdline") for pid in machine.pids()]
+    return "\n".join(path.read_text() for path in paths if path.exists())
+
+
+def unpacked(program: Mapping[str, str]) -> dict[str, bytes]:
+    content = io.BytesIO(base64.b64decode(program["content"]))
+    with tarfile.open(fileobj=content, mode="r:gz") as tar:
+        return {about.name: tar.extractfile(about).read() for about in tar}  # type: ignore[union-attr]
 
 
 def test_a_host_joins_and_leaves_without_a_trace(lab: Lab) -> None:
@@ -413,6 +428,76 @@ def test_a_host_that_moved_is_ended_where_it_was(lab: Lab) -> None:
 
     assert names(old) == set()
     assert "raylet" in names(new)
+
+
+def test_a_host_that_moved_from_a_dead_machine_says_what_to_remove(lab: Lab) -> None:
+    old, new = lab.machine("old"), lab.machine("new")
+    fleet = lab.fleet(lab.host("a", old))
+    fleet.join("a")
+    wait_for(fleet, "a", HostState.JOINED)
+    fleet.close()
+    old.power_off()
+    moved = lab.fleet(lab.host("a", new))
+
+    moved.join("a")
+    wait_for(moved, "a", HostState.FAILED)
+
+    problem = moved.probe("a").problem
+    assert f"host a was at {old.address}, where its node must end first" in problem
+    assert f"if that machine is gone for good, remove {lab.records.path('a')}" in problem
+    lab.records.path("a").unlink()
+    moved.join("a")
+    wait_for(moved, "a", HostState.JOINED)
+
+
+def test_what_a_power_cut_emptied_is_made_anew(lab: Lab) -> None:
+    machine = lab.machine("m")
+    fleet = lab.fleet(lab.host("a", machine))
+    fleet.join("a")
+    wait_for(fleet, "a", HostState.JOINED)
+    machine.power_off()
+    programs = (machine.home / ".hybrid" / "programs").glob("*/hybrid/node/*.py")
+    orders = [folder_of(machine, "a") / name for name in ("node.json", "pid.json", "status.json")]
+    for path in (*programs, *orders):
+        path.write_text("")
+    machine.start()
+
+    fleet.join("a")
+    wait_for(fleet, "a", HostState.JOINED)
+
+    assert "raylet" in names(machine)
+
+
+def test_after_a_reboot_the_newest_node_program_starts_the_node(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = lab.machine("m")
+    newer = parcel()
+    older = pack({**unpacked(newer), "hybrid/node/older.py": b""})
+    for program in (older, newer):
+        monkeypatch.setattr("hybrid.adapters.ssh_fleet.host.parcel", lambda found=program: found)
+        fleet = lab.fleet(lab.host("a", machine))
+        fleet.join("a")
+        wait_for(fleet, "a", HostState.JOINED)
+        fleet.close()
+        assert f"/programs/{program['name']}/hybrid/node/__main__.py" in command_lines(machine)
+        machine.power_off()
+        machine.start()
+
+
+def test_a_disk_that_can_only_be_read_keeps_no_node_alive(lab: Lab) -> None:
+    machine = lab.machine("m")
+    fleet = lab.fleet(lab.host("a", machine))
+    fleet.join("a")
+    wait_for(fleet, "a", HostState.JOINED)
+    machine.mount("--bind", machine.home, machine.home)
+    machine.mount("-o", "remount,bind,ro", machine.home)
+
+    with pytest.raises(FleetError, match=r"Read-only file system.*Repair that disk"):
+        fleet.leave("a")
+
+    assert names(machine) == set()
+    assert list(lab.records.read()) == ["a"]
 
 
 def test_leaving_ends_what_is_ours_only(lab: Lab) -> None:

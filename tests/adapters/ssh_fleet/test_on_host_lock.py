@@ -34,3 +34,18 @@ def test_those_who_come_and_go_never_meet_and_leave_nothing(
 
     assert met == []
     assert not root.exists()
+
+
+def test_a_home_that_cannot_hold_our_files_is_told_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for place, words in (
+        ("file", "is not a folder"),
+        ("link", "is not a folder"),
+        ("none/files", "the home folder .* is not there"),
+    ):
+        monkeypatch.setattr(node, "_ROOT", tmp_path / place)
+        with pytest.raises(SystemExit, match=words), node._locked():
+            pass

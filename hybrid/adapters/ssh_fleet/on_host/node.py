@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import fcntl
+import hashlib
 import io
 import os
 import shutil
@@ -54,7 +55,7 @@ def main(
 
 def _look(folder: Path) -> dict[str, object]:
     program = _text(folder / "program")
-    if not (folder / "node.json").exists() or not Path(program or "/no").is_dir():
+    if not (folder / "node.json").exists() or not _is_whole(program):
         return {"phase": None}
     _load(program)
     from hybrid.node.folder import Folder
@@ -79,16 +80,17 @@ def _join(
     folder: Path, parcel: dict[str, str], orders: dict[str, object], ray_token: str
 ) -> dict[str, object]:
     """Start it unless it runs; what an earlier run left behind is ended first."""
+    program = _unpack(**parcel)  # first, since it may be the one of a node that runs, and damaged
     found = _look(folder)
     if found.get("is_alive") and found["phase"] in _WORKING:
         return found
-    program = _unpack(**parcel)
     _load(program)
     from hybrid.node import starting, stopping
     from hybrid.node.folder import Folder, write_json
 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (folder / "node.json").exists():
+        _keep_tag(folder)
         _refuse_if_left(stopping.stop(folder))
     _write(folder / "ray_token", ray_token)
     _write(folder / "program", program)
@@ -113,6 +115,7 @@ def _leave(folder: Path, parcel: dict[str, str]) -> dict[str, object]:
         from hybrid.node import stopping
         from hybrid.node.folder import Folder
 
+        _keep_tag(folder)
         tag = Folder(folder).tag()
         _refuse_if_left(stopping.stop(folder))
         if (unit := _unit(folder, tag, "")) is not None:
@@ -121,6 +124,16 @@ def _leave(folder: Path, parcel: dict[str, str]) -> dict[str, object]:
         shutil.rmtree(folder)
     _tidy()
     return _look(folder)
+
+
+def _keep_tag(folder: Path) -> None:
+    """Write down how the node's processes are marked where a power cut damaged what said so."""
+    from hybrid.node.folder import BadFolderError, Folder, write_json
+
+    try:
+        Folder(folder).tag()
+    except BadFolderError:
+        write_json(folder / "pid.json", {"tag": f"{folder.parent.name}/{folder.name}"})
 
 
 def _refuse_if_left(left: Sequence[Process]) -> None:
@@ -146,11 +159,17 @@ def _unit(folder: Path, tag: str, program: str) -> Unit | None:
 def _locked() -> Iterator[None]:
     """Keep others of ours away for as long as files are changed."""
     while True:
-        _ROOT.mkdir(mode=0o700, exist_ok=True)
         try:
+            _ROOT.mkdir(mode=0o700, exist_ok=True)
             lock = (_ROOT / "lock").open("a")
-        except FileNotFoundError:  # its folder was removed by one that left
+        except (FileNotFoundError, FileExistsError):  # its folder was removed by one that left
+            if _ROOT.is_file() or _ROOT.is_symlink():
+                raise SystemExit(f"{_ROOT} is not a folder; move it away") from None
+            if not _ROOT.parent.is_dir():
+                raise SystemExit(f"the home folder {_ROOT.parent} is not there") from None
             continue
+        except OSError:
+            lock = (_ROOT / "lock").open()  # a disk that can only be read: processes can be ended
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if os.fstat(lock.fileno()).st_nlink == 0:
@@ -162,17 +181,36 @@ def _locked() -> Iterator[None]:
 def _unpack(name: str, content: str) -> str:
     """Return the folder of the node program, which is made unless it is there."""
     place = _ROOT / "programs" / name
-    if not place.exists():
+    if not _is_whole(str(place)):
         draft = place.with_name(f".{name}.{os.getpid()}")
         packed = io.BytesIO(base64.b64decode(content))
-        with tarfile.open(fileobj=packed, mode="r:gz") as tar:
-            tar.extractall(draft)  # noqa: S202  # we packed it ourselves
-        draft.rename(place)
+        try:
+            with tarfile.open(fileobj=packed, mode="r:gz") as tar:
+                tar.extractall(draft)  # noqa: S202  # we packed it ourselves
+            shutil.rmtree(place, ignore_errors=True)
+            draft.rename(place)
+        except OSError:  # no room: a half must not take what there is
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
     return str(place)
 
 
+def _is_whole(program: str) -> bool:
+    """Return whether a program's files are what its name says: a power cut can empty them."""
+    place = Path(program or "/no")
+    mark = hashlib.sha256()  # as in `parcel`
+    for name in sorted(str(path.relative_to(place)) for path in place.glob("hybrid/**/*.py")):
+        content = (place / name).read_bytes()
+        mark.update(f"{name}\0{len(content)}\0".encode())
+        mark.update(content)
+    return mark.hexdigest()[:16] == place.name
+
+
 def _load(program: str) -> None:
-    if program not in sys.path:
+    """Have what is imported from now on come from this program, and not from another version."""
+    if sys.path[:1] != [program]:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "hybrid"]:
+            del sys.modules[name]
         sys.path.insert(0, program)
 
 
