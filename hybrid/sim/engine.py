@@ -18,9 +18,10 @@ from enum import IntEnum
 from hybrid.control.boots import Boots
 from hybrid.core.models import Demand, InstanceState, Node
 from hybrid.core.models.work import JobView, Slot
+from hybrid.core.outcomes import Outcomes
 from hybrid.core.policy.jobs.board import Board
 from hybrid.core.policy.jobs.draft import Draft
-from hybrid.core.policy.jobs.terms import Terms, late_budget, terms_of
+from hybrid.core.policy.jobs.terms import Terms, is_home_soon, late_budget, terms_of
 from hybrid.core.policy.market import rented_labels
 from hybrid.core.policy.plan import (
     Action,
@@ -47,10 +48,6 @@ from hybrid.sim.params import SimParams
 from hybrid.sim.policies import Policy
 from hybrid.sim.simjob import SimJob, simulated
 from hybrid.sim.traces.trace import Trace
-
-_WAITS_HALF_LIFE_S = 3 * 86_400.0
-"""How long a start counts for the share of starts in time: long enough for a week's bursts."""
-
 
 # With nothing running, booting or to come, only the policy can go on; it had time enough then.
 _STANDSTILL_S = 7 * 86_400.0
@@ -112,8 +109,7 @@ class Engine:
         self.launches = Launches(self.params, random.Random(self.params.seed))
         self._heap: list[tuple[float, int, _Kind, object]] = []
         self._order = itertools.count()
-        self._started = Rate(half_life_s=_WAITS_HALF_LIFE_S)
-        self._started_late = Rate(half_life_s=_WAITS_HALF_LIFE_S)
+        self._outcomes = Outcomes(self.policy.jobs.wait_target_s)
         self._released = Rate(half_life_s=1_800.0)
         self._sample_at_s = 0.0
         self._is_ticking = False
@@ -202,6 +198,7 @@ class Engine:
             case _Kind.ARRIVAL:
                 job = self.jobs[str(subject)]
                 self.queue[job.view.job_id] = job.view
+                self._outcomes.submit(job.view.job_id, self.now_s)
             case _Kind.END:
                 return self._end(*subject)  # type: ignore[misc]
             case _Kind.READY:
@@ -229,9 +226,8 @@ class Engine:
         load_s = view.checkpoint.load_s if view.is_started and view.checkpoint else 0.0
         if job.first_at_s is None:
             job.first_at_s = self.now_s + delay_s
-            self._started.add(self.now_s, 1.0)
-            wait_s = job.first_at_s - view.submitted_at_s
-            self._started_late.add(self.now_s, float(wait_s > self.policy.jobs.wait_target_s))
+            self._outcomes.begin(self.now_s, job.first_at_s - view.submitted_at_s)
+        self._outcomes.place(view.job_id, self.now_s, is_home=is_home)
         useful_s = self.now_s + delay_s + load_s
         job.version += 1
         job.taken_at_s = self.now_s
@@ -314,6 +310,7 @@ class Engine:
         if job_id in self.at_home:
             self._released.add(self.now_s, job.view.gpus)
         self._release(job)
+        self._outcomes.forget(job_id)
         job.ended_at_s = self.now_s
         self.done_count += 1
         if self.on_progress:
@@ -383,8 +380,13 @@ class Engine:
             return
         if self.board.home.free_gpus <= 0 and self.board.cloud.free_gpus <= 0:
             return
-        budget = late_budget(self._starts(), self.policy.jobs)
-        terms = replace(self.terms, now_s=self.now_s, late_budget=budget)
+        starts = self._starts()
+        terms = replace(
+            self.terms,
+            now_s=self.now_s,
+            late_budget=late_budget(starts, self.policy.jobs),
+            is_home_soon=is_home_soon(starts, self.policy.jobs),
+        )
         draft = Draft(terms, self.board, dict(self.queue), self.at_home, self.in_cloud)
         self.policy.dispatch(draft)
         for action in draft.actions:
@@ -433,9 +435,8 @@ class Engine:
         )
 
     def _starts(self) -> Starts:
-        return Starts.model_construct(
-            count=self._started.total(self.now_s), late_count=self._started_late.total(self.now_s)
-        )
+        soon_s = self.policy.jobs.soon_ratio * self.terms.reserve_s
+        return self._outcomes.starts(self.now_s, soon_s)
 
     def _do(self, action: Action) -> None:
         if self.log is not None:
@@ -463,6 +464,7 @@ class Engine:
         slots = self._stop(job, suspension_count=job.suspension_count)
         self._heat(slots, save_s)
         self.queue[action.job_id] = job.view
+        self._outcomes.suspend(action.job_id)
 
     def _do_move(self, action: Move) -> None:
         job = self.jobs[action.job_id]

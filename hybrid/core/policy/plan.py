@@ -59,10 +59,18 @@ class Starts(Model):
     Attributes:
         count: First starts.
         late_count: Those after a longer wait than the policy's `wait_target_s`.
+        waited_count: Jobs that found no place at home when they came.
+        soon_count: Those of them that got one there soon.
+        resumed_count: Suspended jobs that went on.
+        resumed_out_count: Those of them that had to be rented for.
     """
 
     count: float = Field(ge=0)
     late_count: float = Field(ge=0)
+    waited_count: float = Field(default=0.0, ge=0)
+    soon_count: float = Field(default=0.0, ge=0)
+    resumed_count: float = Field(default=0.0, ge=0)
+    resumed_out_count: float = Field(default=0.0, ge=0)
 
 
 class Snapshot(Model):

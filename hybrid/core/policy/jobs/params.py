@@ -33,6 +33,13 @@ class JobParams(Model):
         patient_from_s: Work whose longest wait is at least this long is never rented for, and
             stops no other, before its last moment: whoever may wait for hours is not in a hurry.
         fair_share: Among work of equal priority, that of users who hold fewer GPUs goes first.
+        soon_share: Where the target for waits is out of reach (twice as many starts are late as
+            may be) and at least this share of the jobs that found home full lately got a place
+            there soon, new jobs wait for as long as a node takes before they are rented for.
+        soon_ratio: Soon is within this many times of what a node takes to come.
+        futile_share: While at least this share of the jobs that were suspended lately had to be
+            rented for in the end, none is suspended for work that can move: it only swaps who
+            pays.
         guard_s: Safety margin in front of the last responsible moment.
         hold_s: A job is suspended only if it can stay away for so long, and still be late for
             nothing after a boot and two interruptions.
@@ -72,6 +79,9 @@ class JobParams(Model):
     wait_target_share: float = Field(default=0.95, ge=0, le=1)
     patient_from_s: float = Field(default=7_200.0, ge=0)
     fair_share: bool = False
+    soon_share: float = Field(default=0.6, ge=0)
+    soon_ratio: float = Field(default=1.5, ge=0)
+    futile_share: float = Field(default=0.5, ge=0)
     guard_s: float = Field(default=60.0, ge=0)
     hold_s: float = Field(default=900.0, ge=0)
     min_run_s: float = Field(default=3_600.0, ge=0)

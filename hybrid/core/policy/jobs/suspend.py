@@ -78,6 +78,8 @@ class Reservoir:
             Where it fits then.
         """
         is_pinned = job.checkpoint is None
+        if self.draft.terms.is_suspending_futile and not is_pinned:
+            return None
         key = (is_pinned, job.kind)
         if key in self._failed or not self._victims(is_pinned=is_pinned):
             return None

@@ -8,6 +8,12 @@ from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.params import NEVER_EARLY, JobParams
 from hybrid.core.policy.plan import Snapshot, Starts
 
+# Fewer cases than these show nothing.
+_LEAST_WAITED = 2.0
+_LEAST_RESUMED = 4.0
+# So many times the late starts that are allowed: waiting no longer can be mended by renting.
+_OUT_OF_REACH = 2.0
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -19,6 +25,9 @@ class Terms:
         usd_per_gpu_hour: The least that a rented GPU costs; 0 when nothing can be rented.
         late_budget: How many more jobs may start later than the target for waits; negative when
             too many did, `None` when that is not known.
+        is_home_soon: Whether home will probably have room about when a node would come, while
+            the target for waits is out of reach.
+        is_suspending_futile: Whether suspended jobs have to be rented for in the end.
     """
 
     now_s: float
@@ -26,6 +35,8 @@ class Terms:
     reserve_s: float
     late_budget: float | None = None
     usd_per_gpu_hour: float = 0.0
+    is_home_soon: bool = False
+    is_suspending_futile: bool = False
 
     def progress_s(self, job: JobView) -> float:
         """Return the useful time of a job so far."""
@@ -71,6 +82,8 @@ class Terms:
         after_s = self._rent_after_s(job)
         if self.late_budget is not None and self.late_budget < 0:
             after_s = 0.0 if after_s < NEVER_EARLY else after_s
+        if self.is_home_soon:
+            after_s = max(after_s, self.reserve_s)
         return self._is_due(job, after_s)
 
     def is_last_moment(self, job: JobView) -> bool:
@@ -133,6 +146,8 @@ def terms_of(snapshot: Snapshot, params: JobParams) -> Terms:
         params=params,
         reserve_s=max(boots, default=0.0) + params.guard_s,
         late_budget=late_budget(snapshot.starts, params),
+        is_home_soon=is_home_soon(snapshot.starts, params),
+        is_suspending_futile=is_suspending_futile(snapshot.starts, params),
         usd_per_gpu_hour=min(prices, default=0.0),
     )
 
@@ -142,3 +157,22 @@ def late_budget(starts: Starts | None, params: JobParams) -> float | None:
     if starts is None:
         return None
     return (1 - params.wait_target_share) * starts.count - starts.late_count
+
+
+def is_home_soon(starts: Starts | None, params: JobParams) -> bool:
+    """Return whether to wait for home, since that is about as quick as renting, and free.
+
+    Only where the target for waits is out of reach: elsewhere it decides how long jobs wait.
+    """
+    if starts is None or starts.waited_count < _LEAST_WAITED:
+        return False
+    if starts.late_count <= _OUT_OF_REACH * (1 - params.wait_target_share) * starts.count:
+        return False
+    return starts.soon_count >= params.soon_share * starts.waited_count
+
+
+def is_suspending_futile(starts: Starts | None, params: JobParams) -> bool:
+    """Return whether suspended jobs did not get back home lately."""
+    if starts is None or starts.resumed_count < _LEAST_RESUMED:
+        return False
+    return starts.resumed_out_count >= params.futile_share * starts.resumed_count

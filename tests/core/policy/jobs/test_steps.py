@@ -115,6 +115,17 @@ def test_a_new_job_gets_the_place_of_one_that_can_wait() -> None:
     assert suspended.reason.facts["spare_s"] == spare_s
 
 
+def test_nothing_is_suspended_for_work_that_can_move_while_that_only_swaps_who_pays() -> None:
+    def planned(saves: bool, out: float) -> list[str]:
+        starts = Starts(count=9, late_count=0, resumed_count=4, resumed_out_count=out)
+        new = job("new", 8, saves=saves)
+        return plan(cluster(new, rich()).model_copy(update={"starts": starts}))
+
+    assert planned(saves=True, out=2) == []
+    assert planned(saves=True, out=1) == ["suspend rich", "start new h0"]
+    assert planned(saves=False, out=4) == ["suspend rich", "start new h0"]
+
+
 def test_the_smallest_job_that_makes_enough_room_is_suspended() -> None:
     snapshot = cluster(job("new", 2), rich("four", 4), rich("two", 2), rich("also", 2))
     assert plan(snapshot)[0] in ("suspend two", "suspend also")
@@ -227,6 +238,18 @@ def test_while_enough_jobs_start_in_time_the_widest_are_let_wait() -> None:
     assert rented(2) == []
     assert rented(4) == ["launch x1"]
     assert rented(5) == ["launch x8", "launch x1"]
+
+
+def test_where_the_target_is_out_of_reach_and_home_has_room_soon_jobs_wait_for_home() -> None:
+    def rented(waited_s: float, late: float, soon: float) -> list[str]:
+        starts = Starts(count=100, late_count=late, waited_count=5, soon_count=soon)
+        waiting = cluster(job("a", 8, waited_s=waited_s), FULL)
+        return plan(waiting.model_copy(update={"starts": starts}))
+
+    assert rented(60, late=11, soon=3) == []
+    assert rented(RESERVE_S, late=11, soon=3) == ["launch x8"]
+    assert rented(60, late=9, soon=5) == ["launch x8"]
+    assert rented(60, late=11, soon=2) == ["launch x8"]
 
 
 def test_when_too_many_start_late_each_is_rented_for_at_once() -> None:
