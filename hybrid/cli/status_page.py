@@ -8,6 +8,7 @@ from hybrid.cli import words
 from hybrid.cli.nodes import node_table
 from hybrid.cli.plan import finding_table
 from hybrid.cli.rests import rest_parts
+from hybrid.cli.services_page import service_parts
 from hybrid.cli.table import Column, table, text
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def status_page(view: StatusView) -> list[Part]:
     page += [text(line, "yellow") for line in _switches(view)]
     page += [text(f"Money: {money_line(view.budget)}"), text(f"Jobs:  {_jobs_line(view)}")]
     page += [text(""), node_table(view.nodes, view.at_s)]
+    page += service_parts(view.services, view.at_s)
     page += _waiting(view)
     page += rest_parts(view.plan.resting, view.plan.withheld, view.at_s)
     blind = [source for source in view.sources if not source.is_up]

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 _STYLE_BY_WORD = {
-    **dict.fromkeys(("busy", "running", "succeeded", "ok", "ready"), "green"),
+    **dict.fromkeys(("busy", "running", "succeeded", "ok", "ready", "met"), "green"),
     **dict.fromkeys(("idle", "terminated", "cancelled", "skip"), "dim"),
     **dict.fromkeys(
         ("joining", "booting", "requested", "draining", "terminating", "queued", "submitted"),
         "yellow",
     ),
-    **dict.fromkeys(("failed", "fail", "lost", "stalled", "degraded"), "bold red"),
-    **dict.fromkeys(("warn", "launch", "drain", "terminate"), "yellow"),
+    **dict.fromkeys(("failed", "fail", "lost", "stalled", "degraded", "broken"), "bold red"),
+    **dict.fromkeys(("warn", "launch", "drain", "terminate", "unknown"), "yellow"),
 }
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hybrid.core.slo.reading import Judgement, Load, Slo, SloState
 
 _MOST_GROWTH = 2.0
-"""No look at a service may more than double it: what the next look shows decides on the rest."""
+_MOST_MORE = 3
+"""One step doubles a service at most, or adds three: the next look decides on the rest."""
 
 
 def excess(judgement: Judgement, load: Load, slo: Slo) -> float | None:
@@ -25,22 +26,26 @@ def excess(judgement: Judgement, load: Load, slo: Slo) -> float | None:
     return max(0.0, load.in_system - judgement.rate_rps * slo.target_ms / 1000)
 
 
-def need_count(judgement: Judgement, load: Load, slo: Slo) -> int | None:
+def need_count(judgement: Judgement, load: Load, slo: Slo, *, now_s: float) -> int | None:
     """Return how many replicas a broken promise takes; `None` when nothing can be said.
 
-    One more at least. What waits beyond the target is to be served within a window on top of what
-    comes; where that is not known, as many times more as the latency is over its target. At most
-    twice as many as run.
+    One more at least. What waits beyond the target is to be served within a window, and it goes on
+    to grow as it did since the breach began; where it is not known, as many times more as the
+    latency is over its target. At most twice as many as run, or three more.
     """
     running = load.running
     if judgement.state is not SloState.BROKEN or judgement.value_ms is None or not running:
         return None
     beyond = excess(judgement, load, slo)
     if beyond is not None and judgement.rate_rps:
-        times = 1 + beyond / (judgement.rate_rps * slo.window_s)
+        since_s = now_s if judgement.since_s is None else judgement.since_s
+        lasted_s = max(slo.window_s / 2, now_s - since_s)
+        grows_by = beyond / lasted_s
+        times = 1 + (beyond / slo.window_s + grows_by) / judgement.rate_rps
     else:
         times = judgement.value_ms / max(slo.target_ms, 1e-9)
-    return max(running + 1, math.ceil(running * min(times, _MOST_GROWTH) - 1e-9))
+    most = max(running * _MOST_GROWTH, running + _MOST_MORE)
+    return max(running + 1, math.ceil(min(running * times, most) - 1e-9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ def ahead(
         most_count: Replicas that there may be.
         now_s: Now, by the judgement's clock.
     """
-    need = need_count(judgement, load, slo)
+    need = need_count(judgement, load, slo, now_s=now_s)
     if need is None or judgement.since_s is None or load.running is None:
         return Ahead()
     missing = min(max(need, load.target or 0), most_count) - load.running

@@ -129,7 +129,7 @@ def _raised(
     if changed_s is not None and now_s - changed_s < slo.window_s:
         why = f"{judgement.why}; {target} replicas have not had a whole window to show"
         return target, replace(memory, why=why)
-    count = max(target, need_count(judgement, load, slo) or target + 1)
+    count = max(target, need_count(judgement, load, slo, now_s=now_s) or target + 1)
     return count, replace(memory, why=f"{judgement.why}; {count} replicas instead of {target}")
 
 
