@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ try:
     ray = metadata.version("ray")
 except metadata.PackageNotFoundError:
     ray = ""
-print(json.dumps({"python": "%d.%d.%d" % sys.version_info[:3], "ray": ray}))
+print("\\n" + json.dumps({"python": "%d.%d.%d" % sys.version_info[:3], "ray": ray}))
 """
 _SMI = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 _DRIVER = re.compile(r"[0-9]+(\.[0-9]+)*")
@@ -46,11 +47,13 @@ class Outcome(NamedTuple):
 
     Attributes:
         code: Its exit code; `None` when it took too long or could not be started.
-        words: The end of what it wrote, or why it could not be started.
+        words: The end of what it wrote, as it is shown, or why it could not be started.
+        text: More of that, to read something from.
     """
 
     code: int | None
     words: str
+    text: str = ""
 
 
 @dataclass
@@ -82,16 +85,15 @@ class Preflight:
         self._check_ray()
 
     def _probe(self) -> None:
-        code, words = self.run([self.python, "-c", _PROBE], PROBE_S)
-        try:
-            content = json.loads(words.splitlines()[-1] if code == 0 else "")
-            self._found = {name: str(content[name]) for name in ("python", "ray")}
-        except (ValueError, TypeError, KeyError, IndexError):
+        done = self.run([self.python, "-c", _PROBE], PROBE_S)
+        found = list(_answers(done.text)) if done.code == 0 else []
+        if not found:
             raise UnfitError(
-                f"{self.python} of this image does not run ({words}): use an image that has Python "
-                f"{self.expected.python} and Ray {self.expected.ray} there, or set the provider's "
-                "`python` to where they are"
-            ) from None
+                f"{self.python} of this image does not run ({done.words}): use an image that has "
+                f"Python {self.expected.python} and Ray {self.expected.ray} there, or set the "
+                "provider's `python` to where they are"
+            )
+        self._found = found[-1]
 
     def _check_python(self) -> None:
         wanted, found = self.expected.python, self._found["python"]
@@ -118,8 +120,8 @@ class Preflight:
         self._check_cuda()
 
     def _check_cuda(self) -> None:
-        served = cuda.served_by_driver(self.run(cuda.DRIVER, DRIVER_S).words)
-        compiler = cuda.of_compiler(self.run(cuda.NVCC, DRIVER_S).words)
+        served = cuda.served_by_driver(self.run(cuda.DRIVER, DRIVER_S).text)
+        compiler = cuda.of_compiler(self.run(cuda.NVCC, DRIVER_S).text)
         brought = (compiler,) if compiler else cuda.libraries()
         if problem := cuda.trouble(served, brought, self.expected.min_cuda):
             raise UnfitError(
@@ -128,23 +130,24 @@ class Preflight:
             )
 
     def _gpu_problem(self) -> str:
-        code, words = self.run(_SMI, DRIVER_S)
-        drivers = [line.strip() for line in words.splitlines() if _DRIVER.fullmatch(line.strip())]
+        done = self.run(_SMI, DRIVER_S)
+        lines = map(str.strip, done.text.splitlines())
+        drivers = [line for line in lines if _DRIVER.fullmatch(line)]
         wanted = self.expected.gpus
-        if code != 0 or not drivers:
+        if done.code != 0 or not drivers:
             return (
-                f"no GPU is seen on this machine (nvidia-smi: {words}) and its offer has {wanted}: "
-                "use an image with the NVIDIA driver"
+                f"no GPU is seen on this machine (nvidia-smi: {done.words}) and its offer has "
+                f"{wanted}: use an image with the NVIDIA driver"
             )
         if len(drivers) < wanted:
             return (
                 f"nvidia-smi shows {len(drivers)} GPUs on this machine and its offer has {wanted}: "
                 "correct `accelerators` of the pool, or end the machine if one is broken"
             )
-        least = self.expected.min_driver
-        if least and _numbers(min(drivers, key=_numbers)) < _numbers(least):
+        least, oldest = self.expected.min_driver, min(drivers, key=_numbers)
+        if least and _numbers(oldest) < _numbers(least):
             return (
-                f"this image has NVIDIA driver {drivers[0]} and at least {least} is expected: use "
+                f"this image has NVIDIA driver {oldest} and at least {least} is expected: use "
                 "an image with a newer driver, or lower the provider's `min_driver`"
             )
         return ""
@@ -162,13 +165,13 @@ class Preflight:
             )
         self.say_installing()
         limit_s = self.expected.install_limit_s
-        code, words = self.run(install, limit_s)
-        if code != 0:
-            what = f"did not finish in {limit_s:g} s" if code is None else "failed"
+        done = self.run(install, limit_s)
+        if done.code != 0:
+            what = f"did not finish in {limit_s:g} s" if done.code is None else "failed"
             raise UnfitError(
                 f"{problem}, and installing it {what}; its last words: "
-                f"{_PASSWORD.sub('//***@', words)}: see that this machine reaches a package index, "
-                "or use an image that has it"
+                f"{_PASSWORD.sub('//***@', done.words)}: see that this machine reaches a package "
+                "index, or use an image that has it"
             )
         self._probe()
         if problem := self._ray_problem():
@@ -180,6 +183,14 @@ class Preflight:
             return ""
         has = f"Ray {found}" if found else f"no Ray in {self.python}"
         return f"this image has {has} and the cluster has {wanted}"
+
+
+def _answers(text: str) -> Iterator[dict[str, str]]:
+    """Yield what `_PROBE` printed, among whatever else the image's start-up files print."""
+    for line in text.splitlines():
+        with suppress(ValueError, TypeError, KeyError):
+            content = json.loads(line)
+            yield {name: str(content[name]) for name in ("python", "ray")}
 
 
 def _numbers(version: str) -> tuple[int, ...]:

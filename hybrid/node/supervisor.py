@@ -17,7 +17,7 @@ from hybrid.node.ending import GENTLE_S, end_all
 from hybrid.node.folder import Folder, Phase, Status
 from hybrid.node.interruption import Interruption
 from hybrid.node.joining import Attempt, ask
-from hybrid.node.journal import describe_exit, last_words, log
+from hybrid.node.journal import describe_exit, last_text, last_words, log
 from hybrid.node.lease import Lease
 from hybrid.node.notice import Draining, LeaseEnd, Notice
 from hybrid.node.orders import Orders, Role
@@ -142,7 +142,7 @@ class Supervisor:
         if code is None:
             _kill(pid)
             return Outcome(None, f"no answer in {limit_s:g} s")
-        return Outcome(code, last_words(output))
+        return Outcome(code, last_words(output), last_text(output))
 
     def _get_ray_token(self) -> str:
         if self._orders.join is not None:

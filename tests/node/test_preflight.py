@@ -142,6 +142,21 @@ def test_an_image_without_a_driver_is_told(image: Image) -> None:
     assert "(nvidia-smi: nvidia-smi: No such file or directory) and its offer has 8" in problem
 
 
+def test_a_machine_with_many_gpus_joins(image: Image) -> None:
+    """There are machines of 16, whose list is longer than what is shown of a command."""
+    image.has("nvidia-smi", "#!/bin/sh\nfor gpu in $(seq 16); do echo 570.86.15; done\n")
+
+    assert image.boot(Phase.RUNNING, gpus=16) == ""
+
+
+def test_an_interpreter_that_talks_before_and_after_is_understood(image: Image) -> None:
+    site = next(Path(image.python).parents[1].rglob("site-packages"))
+    words = "import atexit\nprint('hello')\natexit.register(print, 'bye')\n"
+    (site / "sitecustomize.py").write_text(words)
+
+    assert image.boot(Phase.RUNNING) == ""
+
+
 def test_too_few_gpus_are_told(image: Image) -> None:
     image.has(
         "nvidia-smi",
