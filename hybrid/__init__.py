@@ -9,18 +9,48 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hybrid import errors
-    from hybrid.client import Client, Job
+    from hybrid.client import Checkpoint, Client, Job
+    from hybrid.job.checkpoint import (
+        checkpoint_exit,
+        checkpoint_requested,
+        checkpoint_saved,
+        checkpoint_url,
+        resume_from,
+    )
+    from hybrid.job.group import gang
     from hybrid.placement import cloud_only, onprem_only, prefer_onprem
 
 __version__ = "0.1.0"
-__all__ = ["Client", "Job", "__version__", "cloud_only", "errors", "onprem_only", "prefer_onprem"]
+__all__ = [
+    "Checkpoint",
+    "Client",
+    "Job",
+    "__version__",
+    "checkpoint_exit",
+    "checkpoint_requested",
+    "checkpoint_saved",
+    "checkpoint_url",
+    "cloud_only",
+    "errors",
+    "gang",
+    "onprem_only",
+    "prefer_onprem",
+    "resume_from",
+]
 
 _HOME = {
+    "Checkpoint": "hybrid.client",
     "Client": "hybrid.client",
     "Job": "hybrid.client",
+    "checkpoint_exit": "hybrid.job.checkpoint",
+    "checkpoint_requested": "hybrid.job.checkpoint",
+    "checkpoint_saved": "hybrid.job.checkpoint",
+    "checkpoint_url": "hybrid.job.checkpoint",
     "cloud_only": "hybrid.placement",
+    "gang": "hybrid.job.group",
     "onprem_only": "hybrid.placement",
     "prefer_onprem": "hybrid.placement",
+    "resume_from": "hybrid.job.checkpoint",
 }
 
 

@@ -52,12 +52,7 @@ class Request:
 
 def is_wrapped(spec: JobSpec) -> bool:
     """Return whether a job's command runs inside our wrapper."""
-    return spec.checkpoint is not None or holds_group(spec)
-
-
-def holds_group(spec: JobSpec) -> bool:
-    """Return whether a placement group holds a job's GPUs, and its tasks run inside that."""
-    return spec.nodes > 0 or (spec.site == "onprem" and spec.is_queued)
+    return spec.checkpoint is not None or spec.holds_group
 
 
 def request_of(job: Job, params: QueueParams, kit: Kit) -> Request:
@@ -70,7 +65,7 @@ def request_of(job: Job, params: QueueParams, kit: Kit) -> Request:
         "entrypoint": WRAPPER,
         "env": {**spec.env, **_environment(job, params)},
     }
-    if holds_group(spec):
+    if spec.holds_group:
         changes |= {"gpus": 0.0, "cpus": 0.0, "memory_bytes": 0, "nodes": 0}
     name, content = kit()
     return Request(spec.model_copy(update=changes), selector, name, content)
@@ -94,9 +89,9 @@ def _environment(job: Job, params: QueueParams) -> Mapping[str, str]:
         "HYBRID_SLOTS": json.dumps([list(slot) for slot in job.slots]),
         "HYBRID_NODES": str(spec.nodes),
     }
-    if holds_group(spec):
+    if spec.holds_group:
         env["HYBRID_GROUP_BUNDLE"] = json.dumps(
-            {"GPU": spec.gpus, "CPU": spec.cpus, "memory": spec.memory_bytes}
+            {"GPU": spec.gpus, "CPU": spec.cpus_each, "memory": spec.memory_bytes}
         )
     if spec.checkpoint is not None:
         env["HYBRID_CHECKPOINT_URL"] = checkpoint_url(job.job_id, spec, params)

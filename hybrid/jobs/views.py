@@ -103,7 +103,7 @@ def max_wait_s(job: Job, params: QueueParams) -> float:
 def shape_of(job: Job) -> Shape:
     """Return what a job needs on one node."""
     spec = job.spec
-    wants = {"GPU": spec.gpus, "CPU": spec.cpus, "memory": float(spec.memory_bytes)}
+    wants = {"GPU": spec.gpus, "CPU": spec.cpus_each, "memory": float(spec.memory_bytes)}
     return {name: amount for name, amount in wants.items() if amount}
 
 

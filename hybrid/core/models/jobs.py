@@ -109,6 +109,16 @@ class JobSpec(Model):
         return self
 
     @property
+    def holds_group(self) -> bool:
+        """Whether a placement group holds its GPUs, and its tasks run inside that."""
+        return self.nodes > 0 or (self.site == "onprem" and self.is_queued)
+
+    @property
+    def cpus_each(self) -> float:
+        """CPUs on each of its nodes: in a group its tasks need some, and by default one each."""
+        return self.cpus or (max(1.0, self.gpus) if self.holds_group else 0.0)
+
+    @property
     def is_queued(self) -> bool:
         """Whether it waits in our queue; otherwise Ray gets it at once."""
         return self.gpus > 0
