@@ -10,6 +10,7 @@ import pytest
 
 import hybrid
 from hybrid.placement import cloud_only, onprem_only, prefer_onprem
+from tests.lacking import lacking
 from tests.ray_cluster import LocalRay
 
 ALL = [prefer_onprem, onprem_only, cloud_only]
@@ -148,10 +149,9 @@ def test_children_stay_in_a_placement_group_of_one_site(local_ray: LocalRay) -> 
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not (find_spec("grpc_reflection") and find_spec("numpy")), reason="needs ray[serve]"
-)
 def test_serve_replicas_run_where_they_may(local_ray: LocalRay) -> None:
+    if not (find_spec("grpc_reflection") and find_spec("numpy")):
+        lacking("needs ray[serve]")
     # Home has room for one of the two.
     code = f"""{WHERE}
     from ray import serve
