@@ -39,8 +39,11 @@ _TEMP_DIR = "/tmp/hybrid-ray/node"  # noqa: S108  # short: Ray's sockets lie bel
 _SCRIPT = Template("""\
 #!/bin/bash
 # Instance $instance_id of cluster $cluster_id.
+# Without what follows its lease nobody would end it: it must not stay on then.
+trap 'shutdown -h now; exit 1' ERR
 umask 077
-mkdir -p '$folder' && cd '$folder' || exit 1
+mkdir -p '$folder'
+cd '$folder'
 printf '%s' '$join_token' > join_token
 printf '%s' '$expires_at_s' > lease
 cat > node.json <<'HYBRID_END'
@@ -82,6 +85,7 @@ HYBRID_END
 # A service, so that neither its own death nor a reboot ends the watch.
 systemctl daemon-reload
 systemctl enable --now --no-block hybrid-lease.service
+trap - ERR
 ${tell}'$python' -P -m hybrid.node start '$folder' > start.out 2>&1
 case $$? in 0 | 3) ;; *) tell; shutdown -h now ;; esac
 """)

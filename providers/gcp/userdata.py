@@ -54,7 +54,7 @@ leave() {{
 {who}write lease {lease}
 follow_lease() {{
   local url=http://metadata.google.internal/computeMetadata/v1/instance/attributes/{key}
-  local lease last= deadline uptime
+  local lease last= deadline=0 uptime  # without any lease it is over
   while sleep {look_s}; do
     lease=$(curl -sf -m 10 -H 'Metadata-Flavor: Google' "$url") || lease=
     if [[ $lease =~ ^[0-9]+(\\.[0-9]+)?$ ]]; then write lease "$lease"; fi

@@ -114,6 +114,24 @@ def test_a_python_that_is_not_there_is_told_at_once_and_ends_the_machine(tmp_pat
     assert (folder / "join_token").exists()
 
 
+@pytest.mark.parametrize("fault", ["folder", "service"])
+def test_a_machine_whose_lease_nobody_can_follow_ends_itself(tmp_path: Path, fault: str) -> None:
+    fakes = tmp_path / "bin"
+    fakes.mkdir()
+    (fakes / "systemctl").write_text("#!/bin/sh\nexit 1\n" if fault == "service" else "")
+    (fakes / "shutdown").write_text(f"#!/bin/sh\necho $@ > {fakes}/shutdown.called\n")
+    for program in fakes.iterdir():
+        program.chmod(0o755)
+    folder = fakes / "systemctl" if fault == "folder" else tmp_path / "node"
+    text = script(spec(), folder=str(folder), units=str(fakes), python="/bin/true")
+    env = {**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}"}
+
+    done = subprocess.run(["bash", "-c", text], env=env, capture_output=True, cwd="/")
+
+    assert done.returncode == 1
+    assert (fakes / "shutdown.called").read_text() == "-h now\n"
+
+
 def test_systemd_finds_no_fault_with_the_service_of_the_lease(tmp_path: Path) -> None:
     _, fakes = boot(tmp_path, spec())
 

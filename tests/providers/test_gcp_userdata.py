@@ -165,6 +165,18 @@ def test_a_machine_whose_node_program_hangs_past_its_lease_is_turned_off(machine
     assert time.monotonic() - began_s < 50
 
 
+def test_a_machine_that_can_keep_no_lease_is_turned_off(machine: Machine) -> None:
+    machine.command("python", "sleep 20")
+    machine.command("curl", "exit 22")
+    (machine.folder / "lease").mkdir(parents=True)  # so nothing can be read from there
+    began_s = time.monotonic()
+
+    machine.boot()
+
+    assert (machine.path / "powered-off").exists()
+    assert time.monotonic() - began_s < 15
+
+
 def test_a_clock_that_jumps_ahead_of_the_lease_turns_no_machine_off(machine: Machine) -> None:
     machine.command("curl", "exit 22")
     machine.command(
