@@ -151,3 +151,9 @@ def test_fair_shares_let_a_user_with_less_go_first() -> None:
     assert without == ["start a h0", "start b h0"]
     fair = plan(cluster(running, *waiting), rent_after_s=1e9, fair_share=True)
     assert fair == ["start b h0", "start c h0"]
+
+
+def test_a_gang_of_a_lower_priority_gives_way_as_a_whole() -> None:
+    gang = job("gang", 16, on=("h0", "h1"), priority=1, **FULL)
+    made = plan(cluster(gang, job("high", 8, priority=9), job("next", 8, priority=8), home=2))
+    assert made == ["suspend gang", "start high h0", "start next h1"]
