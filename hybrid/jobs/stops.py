@@ -47,7 +47,8 @@ class Stops:
         if isinstance(action, Suspend):
             why = "preempt" if reason.code in _FORCING else "suspend"
         slots = action.slots if isinstance(action, Move) else ()
-        stop = self._stop_of(job, why, self._save_by_s(job), reason.message)
+        by_s = self.clock.now_s() + self._save_limit_s(job)
+        stop = self._stop_of(job, why, by_s, reason.message)
         facts = {"reason_code": reason.code, "to": [list(s) for s in slots], **reason.facts}
         if isinstance(action, Move):
             facts["purpose"] = action.purpose
@@ -77,7 +78,9 @@ class Stops:
             self.stop(job)
             return
         if self._asked_at_s.get(job.ray_id) != stop.asked_at_s:
-            self._ask(job, {"by_s": stop.by_s, "why": stop.why})
+            # A cloud's notice is shorter than our own deadline for a drain.
+            soon_s = stop.asked_at_s + self._save_limit_s(job)
+            self._ask(job, {"by_s": min(stop.by_s, soon_s), "why": stop.why})
             self._asked_at_s[job.ray_id] = stop.asked_at_s
         saved = self.saved(job)
         if saved is not None and saved.at_s != stop.saved_before_s:
@@ -109,9 +112,9 @@ class Stops:
             message=said,
         )
 
-    def _save_by_s(self, job: Job) -> float:
+    def _save_limit_s(self, job: Job) -> float:
         save_s = job.spec.checkpoint.save_s if job.spec.checkpoint else 0.0
-        return self.clock.now_s() + 2 * save_s + self.params.save_grace_s
+        return 2 * save_s + self.params.save_grace_s
 
     def _ask(self, job: Job, ask: Mapping[str, object]) -> None:
         key = messages.ask_key(job.job_id, job.attempt)
