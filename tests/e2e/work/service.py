@@ -51,7 +51,6 @@ def main() -> None:
         },
     )
     serve.run(model.bind(options.seconds), name="chat", route_prefix="/")
-    print("serves", flush=True)  # noqa: T201 - the output of the job
 
 
 if __name__ == "__main__":
