@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 COMMAND = str(Path(sys.executable).parent / "hybrid")
-CALM_RPS, BURST_RPS = 2.0, 9.0
+CALM_RPS, BURST_RPS = 2.0, 8.0
 LONGEST_S = 400.0
 SHOWN = {
     "service_broken": "broken",

@@ -16,7 +16,8 @@ from hybrid.serve import slo_policy
 
 
 @serve.deployment(
-    max_ongoing_requests=1,
+    # A few may wait in the replica, so that its GPU need not wait for the next one.
+    max_ongoing_requests=4,
     # A GPU at home if one is free, else a rented one.
     ray_actor_options={"num_cpus": 0, "num_gpus": 1, **hybrid.prefer_onprem()},
     autoscaling_config={
@@ -31,9 +32,13 @@ from hybrid.serve import slo_policy
 class Model:
     """Stands for a model: each answer takes a fifth of a second of its GPU."""
 
+    def __init__(self) -> None:
+        self._gpu = asyncio.Lock()
+
     async def __call__(self) -> str:
         """Say where the answer comes from."""
-        await asyncio.sleep(0.2)
+        async with self._gpu:
+            await asyncio.sleep(0.2)
         return ray.get_runtime_context().get_node_labels().get("site", "unknown")
 
 

@@ -23,10 +23,12 @@ class Model:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._gpu = asyncio.Lock()
 
     async def __call__(self) -> str:
         """Answer."""
-        await asyncio.sleep(self._seconds)
+        async with self._gpu:
+            await asyncio.sleep(self._seconds)
         return ray.get_runtime_context().get_node_labels().get("site", "unknown")
 
 
@@ -40,7 +42,7 @@ def main() -> None:
     http = {"host": "127.0.0.1", "port": options.port, "location": "HeadOnly"}
     serve.start(http_options=http)
     model = Model.options(
-        max_ongoing_requests=1,
+        max_ongoing_requests=4,
         ray_actor_options={"num_cpus": 0, "num_gpus": 1, **hybrid.prefer_onprem()},
         autoscaling_config={
             "min_replicas": 1,
