@@ -12,6 +12,7 @@ from hybrid.api.logstream import LogStreams
 from hybrid.control.service import Service
 from hybrid.core.models import Job
 from hybrid.core.views import (
+    AuditView,
     CostView,
     EventsView,
     InstancesView,
@@ -76,6 +77,11 @@ def reading_routes(service: Service) -> APIRouter:
     def job(job_id: str) -> Response:
         """One job."""
         return answer(service.job(job_id).masked())
+
+    @routes.get("/jobs/{job_id}/audit", response_model=AuditView)
+    def audit(job_id: str) -> Response:
+        """Where a job and what it started ran."""
+        return answer(service.audit(job_id))
 
     @routes.get("/config")
     def config() -> JSONResponse:

@@ -10,6 +10,7 @@ from typer.main import get_command
 import hybrid
 from hybrid.cli import (
     advise,
+    audit,
     config,
     cost,
     doctor,
@@ -67,6 +68,7 @@ for _module in (
     offers,
     submit,
     jobs,
+    audit,
     env,
     operate,
     events,

@@ -11,7 +11,7 @@ from hybrid.client.errors import NoClusterError, UnreachableError, WaitTimeoutEr
 from hybrid.client.http import Http
 
 if TYPE_CHECKING:
-    from hybrid.core import models
+    from hybrid.core import models, views
 
 _POLL_S = (0.2, 0.5, 1.0, 2.0)
 _AWAY_S = 60.0
@@ -42,6 +42,13 @@ class Job:
 
         content = self._http.get(f"jobs/{self._id}")
         return models.Job.model_validate_json(content, extra="ignore")
+
+    def audit(self) -> views.AuditView:
+        """Return where the job and what it started ran."""
+        from hybrid.core import views
+
+        content = self._http.get(f"jobs/{self._id}/audit")
+        return views.AuditView.model_validate_json(content, extra="ignore")
 
     def status(self) -> models.JobState:
         """Return where the job is: `queued`, `submitted`, `running` or how it ended."""

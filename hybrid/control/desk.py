@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hybrid.control.alarms import alarms
+from hybrid.control.audit import audit
 from hybrid.control.commands import Commands
 from hybrid.control.present import cost_view, instance_view, with_reasons
 from hybrid.control.published import Published
@@ -12,6 +13,7 @@ from hybrid.core.cost import month_start_s
 from hybrid.core.rests import rest_views
 from hybrid.core.views import (
     Alarm,
+    AuditView,
     BudgetView,
     ClusterInfo,
     ControllerInfo,
@@ -25,6 +27,8 @@ from hybrid.core.views import (
     StatusView,
 )
 from hybrid.jobs.why import Seen
+
+_AUDITED_EVENTS = 10_000
 
 
 @dataclass
@@ -196,6 +200,25 @@ class Desk(Commands):
         findings = published.plan.findings if published else ()
         why = published.why_waiting if published else {}
         return JobsView(at_s=self.clock.now_s(), jobs=with_reasons(found, findings, why))
+
+    def audit(self, job_id: str) -> AuditView:
+        """See `Service.audit`."""
+        return audit(
+            self.job(job_id),
+            self.ledger.events(subject=job_id, limit=_AUDITED_EVENTS),
+            self.runner,
+            self._places(),
+            now_s=self.clock.now_s(),
+        )
+
+    def _places(self) -> dict[str, tuple[str, str]]:
+        """Return the name and the site of every node that is or was, by Ray's id."""
+        known = {i.node_id: (i.instance_id, "cloud") for i in self.ledger.instances() if i.node_id}
+        view = self._published.ray if self._published else None
+        for node in view.nodes if view else ():
+            if not node.instance_id:
+                known[node.node_id] = (node.host or ("head" if node.is_head else ""), "onprem")
+        return known
 
     def _fault_alarms(self) -> tuple[Alarm, ...]:
         fault, since_s = self.fault, self._fault_since_s

@@ -8,6 +8,7 @@ from typing import Protocol
 from hybrid.core.models import Job, JobSpec
 from hybrid.core.views import (
     Accepted,
+    AuditView,
     CostView,
     EventsView,
     GcView,
@@ -55,6 +56,10 @@ class Service(Protocol):
 
     def job(self, job_id: str) -> Job:
         """Return one job. Raises `JobError` when unknown."""
+        ...
+
+    def audit(self, job_id: str) -> AuditView:
+        """Return where a job ran. Raises `JobError` when it is unknown."""
         ...
 
     def submit(self, spec: JobSpec, *, job_id: str = "") -> Job:

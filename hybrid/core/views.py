@@ -254,6 +254,53 @@ class JobsView(Model):
     jobs: tuple[Job, ...]
 
 
+class AttemptPlace(Model):
+    """Where an attempt of a job was placed.
+
+    Attributes:
+        nodes: Names of its nodes: of hosts, or ids of instances; Ray's id for one that is
+            not known any more.
+        sites: Of these nodes, `""` where it is not known.
+        why: The policy's word on it.
+    """
+
+    attempt: int
+    at_s: float
+    nodes: tuple[str, ...]
+    sites: tuple[str, ...]
+    why: str
+
+
+class TaskPlace(Model):
+    """Tasks or actors of one name that ran on one node."""
+
+    node: str
+    site: str
+    kind: str
+    name: str
+    count: int
+
+
+class AuditView(Model):
+    """`hybrid audit JOB --json`: where a job and all that it started ran.
+
+    Attributes:
+        attempts: From our own records; kept for ever.
+        tasks: From Ray, as long as it remembers.
+        is_complete: Whether Ray named all tasks that it remembers.
+        notes: What this answer cannot know.
+    """
+
+    api_version: int = API_VERSION
+    at_s: float
+    job_id: str
+    site: str
+    attempts: tuple[AttemptPlace, ...]
+    tasks: tuple[TaskPlace, ...]
+    is_complete: bool
+    notes: tuple[str, ...] = ()
+
+
 class EventsView(Model):
     """`hybrid events --json`, oldest first.
 

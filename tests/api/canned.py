@@ -18,6 +18,8 @@ from hybrid.core.policy.plan import Finding, Launch, Source
 from hybrid.core.rests import RestView
 from hybrid.core.views import (
     Alarm,
+    AttemptPlace,
+    AuditView,
     BudgetView,
     ClusterInfo,
     CostLine,
@@ -28,6 +30,7 @@ from hybrid.core.views import (
     InstanceView,
     NodeView,
     PlanView,
+    TaskPlace,
 )
 
 NOW_S = 1_764_500_000.0
@@ -304,4 +307,23 @@ def jobs() -> tuple[Job, ...]:
             ended_at_s=NOW_S - 600.0,
             message="exit code 1",
         ),
+    )
+
+
+def audit_of(job: Job) -> AuditView:
+    place = AttemptPlace(
+        attempt=1, at_s=NOW_S - 60, nodes=("gpu-1",), sites=("onprem",), why="on-prem GPUs are free"
+    )
+    tasks = (
+        TaskPlace(node="gpu-1", site="onprem", kind="task", name="step", count=12),
+        TaskPlace(node="i-1", site="cloud", kind="actor", name="Loader", count=1),
+    )
+    return AuditView(
+        at_s=NOW_S,
+        job_id=job.job_id,
+        site=job.spec.site,
+        attempts=(place,),
+        tasks=tasks,
+        is_complete=True,
+        notes=("Tasks are those that Ray remembers.",),
     )

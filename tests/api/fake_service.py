@@ -14,6 +14,7 @@ from hybrid.core.models import Job, JobSpec, JobState
 from hybrid.core.ports import Mode
 from hybrid.core.views import (
     Accepted,
+    AuditView,
     ControllerInfo,
     CostView,
     EventsView,
@@ -143,6 +144,9 @@ class FakeService:
             return self._jobs[job_id]
         except KeyError:
             raise JobError(f"no job {job_id!r}; `hybrid jobs` lists them") from None
+
+    def audit(self, job_id: str) -> AuditView:
+        return canned.audit_of(self.job(job_id))
 
     def submit(self, spec: JobSpec, *, job_id: str = "") -> Job:
         self._check()

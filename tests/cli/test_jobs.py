@@ -191,3 +191,14 @@ def test_columns_in_which_every_job_is_as_usual_are_left_out(lab: Lab, run: Run)
     assert header.split() == ["ID", "STATE", "AGE", "RAN", "COMMAND"]
     assert row.endswith("true")
     assert more.split() == ["ID", "STATE", "AGE", "RAN", "GPUS", "USER", "COMMAND"]
+
+
+def test_audit_shows_what_left_a_jobs_site(run: Run, lab: Lab) -> None:
+    run("submit", "--site", "onprem", "--gpus", "1", "--", "python", "a.py")
+    job_id = newest(lab).job_id
+
+    shown = run("audit", job_id)
+
+    assert "may run on onprem; it ran on: cloud, onprem. Not kept: 1 tasks and actors" in shown.out
+    assert "Loader" in shown.out
+    assert shown.code == 0

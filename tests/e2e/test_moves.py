@@ -40,6 +40,10 @@ def site(cluster: Deployment, job: Job) -> str:
     return nodes.get(row.slots[0].node_id, "")
 
 
+def tasks_at(job: Job, wanted: str) -> int:
+    return sum(task.count for task in job.audit().tasks if task.site == wanted)
+
+
 def kinds(cluster: Deployment, job: Job) -> list[str]:
     return [event.kind for event in cluster.client.events(subject=job.id).events]
 
@@ -107,4 +111,8 @@ def test_a_job_that_holds_nodes_keeps_what_it_starts_on_them(cluster: Deployment
     # A strategy of its own leaves the group: Ray has no way to forbid it (docs/checkpoints.md).
     assert outside <= {"another strategy"}
     assert said["BUNDLES"] == "1"
+    audit = job.audit()
+    assert [attempt.sites for attempt in audit.attempts] == [("onprem",)]
+    cluster.wait_until(lambda: tasks_at(job, "onprem") >= 10, "Ray to have told of its tasks")
+    assert {task.node for task in job.audit().tasks if task.name == "three"} == {"home-1"}
     other.cancel()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hybrid.core.errors import ClusterError, FleetError, JobError
 from hybrid.core.models import JobSpec, JobState, LabelConstraint
-from hybrid.core.ports import HostState, HostStatus, JobStatus, LogEnd
+from hybrid.core.ports import HostState, HostStatus, JobStatus, LogEnd, TaskCount
 from tests.world.clock import VirtualClock
 from tests.world.ray import SimRay, Task
 
@@ -133,6 +133,7 @@ class SimJobs:
     starts: dict[str, int] = field(default_factory=dict)
     taken_at_s: dict[str, float] = field(default_factory=dict)
     stops: list[str] = field(default_factory=list)
+    task_counts: dict[str, Sequence[TaskCount]] = field(default_factory=dict)
     notes: dict[str, bytes] = field(default_factory=dict)
     ray: SimRay | None = None
     deaf: set[str] = field(default_factory=set)
@@ -173,6 +174,10 @@ class SimJobs:
             )
             for job_id, state in self.states.items()
         }
+
+    def tasks(self, job_id: str) -> tuple[Sequence[TaskCount], bool]:
+        self._reach()
+        return self.task_counts.get(job_id, ()), True
 
     def put_note(self, key: str, value: bytes) -> None:
         self._reach()

@@ -6,7 +6,7 @@ Ray's own `JobSubmissionClient` is not used: importing it costs half a second an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hybrid.adapters.clock import SystemClock
@@ -14,10 +14,11 @@ from hybrid.adapters.ray.dashboard import Dashboard, reason_of
 from hybrid.adapters.ray.gcs import Gcs
 from hybrid.adapters.ray.logbody import log_text
 from hybrid.adapters.ray.tail import tail
+from hybrid.adapters.ray.tasks import tasks_of
 from hybrid.adapters.text_files import end_of_pieces
 from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import JobSpec, JobState
-from hybrid.core.ports import Clock, JobStatus, LogEnd
+from hybrid.core.ports import Clock, JobStatus, LogEnd, TaskCount
 
 _STATES: Mapping[str, JobState] = {
     "PENDING": JobState.SUBMITTED,
@@ -101,6 +102,10 @@ class RayJobs:
                 "asks for"
             ) from err
 
+    def tasks(self, job_id: str) -> tuple[Sequence[TaskCount], bool]:
+        """See `JobRunner.tasks`. Ray keeps the last 100,000 task events of all jobs."""
+        return tasks_of(self._dashboard, job_id)
+
     def put_note(self, key: str, value: bytes) -> None:
         """See `JobRunner.put_note`. Notes are lost with Ray's head, as its jobs are."""
         self._gcs.put(key, value)
@@ -163,9 +168,13 @@ class RayJobs:
             silent_count += 1
             # Each stream starts at the beginning.
             stream = tail(self._dashboard.url, self._dashboard.headers, job_id)
-            for fresh in _after(stream, seen_count):
-                seen_count, silent_count = seen_count + len(fresh), 0
-                yield fresh
+            try:
+                for fresh in _after(stream, seen_count):
+                    seen_count, silent_count = seen_count + len(fresh), 0
+                    yield fresh
+            except ClusterError:  # its node may be gone, which Ray takes a while to see
+                if silent_count == _SILENT_STREAMS_MAX:
+                    raise
             if silent_count:
                 self._clock.sleep(1.0)
         raise ClusterError(

@@ -22,6 +22,7 @@ from hybrid.core.ports.jobs import (
     JobStatus,
     LogEnd,
     Packages,
+    TaskCount,
 )
 from hybrid.core.ports.ledger import Ledger, Mode
 
@@ -45,5 +46,6 @@ __all__ = [
     "Packages",
     "Provider",
     "ProviderContext",
+    "TaskCount",
     "TidyProvider",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Literal, Protocol
 
 from hybrid.core.models import JobSpec, JobState, Model
 
@@ -37,6 +37,20 @@ class LogEnd(Model):
     skipped_bytes: int = 0
 
 
+class TaskCount(Model):
+    """Tasks of one kind that Ray placed on one node.
+
+    Attributes:
+        kind: `task` or `actor`.
+        name: Of the function or class.
+    """
+
+    node_id: str
+    kind: Literal["task", "actor"]
+    name: str
+    count: int
+
+
 class JobRunner(Protocol):
     """Runs drivers: Ray Jobs."""
 
@@ -59,6 +73,17 @@ class JobRunner(Protocol):
 
     def statuses(self) -> Mapping[str, JobStatus]:
         """Return the state of every job Ray knows, by our id.
+
+        Raises:
+            ClusterError: Unreachable.
+        """
+        ...
+
+    def tasks(self, job_id: str) -> tuple[Sequence[TaskCount], bool]:
+        """Return where the tasks of a job ran, as far as Ray still knows.
+
+        Returns:
+            The counts, and whether these are all.
 
         Raises:
             ClusterError: Unreachable.
