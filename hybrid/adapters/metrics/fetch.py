@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from hybrid.core.errors import HybridError
@@ -35,6 +36,7 @@ class Fetcher:
         self._clock = clock
         self._timeout_s = timeout_s
         self._headers = dict(headers or {})
+        self._lock = Lock()
         self._http: httpx.Client | None = None
 
     def get(self, url: str, params: Mapping[str, str] | None = None) -> bytes:
@@ -46,10 +48,12 @@ class Fetcher:
         import httpx
 
         until_s = self._clock.monotonic_s() + self._timeout_s
-        if self._http is None:
-            self._http = httpx.Client(timeout=self._timeout_s, trust_env=False)
+        with self._lock:
+            if self._http is None:
+                self._http = httpx.Client(timeout=self._timeout_s, trust_env=False)
+            http = self._http
         try:
-            with self._http.stream("GET", url, params=params, headers=self._headers) as response:
+            with http.stream("GET", url, params=params, headers=self._headers) as response:
                 body = bytearray()
                 for chunk in response.iter_bytes():
                     body += chunk

@@ -104,3 +104,5 @@ def _look_on(
                 {name: Seen(Reading(now_s, slo.step_s, why=why)) for name, slo in slos.items()}
             )
         board.stopped.wait(every_s)
+    if source is not None:
+        source.close()

@@ -24,3 +24,7 @@ class SloSource(Protocol):
             now_s: Now, by a clock that does not jump; ends up in the readings.
         """
         ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...
