@@ -78,13 +78,27 @@ class LocalJobs(RayJobs):
                     yield piece
             ip = ip or self._driver_ip(job_id)
             if self._is_elsewhere(ip):
-                yield from super().follow_logs(job_id)
+                yield from self._follow_elsewhere(job_id)
+                # How a driver ended whose node is gone, Ray says in the head's folder.
+                for path in self._files(job_id):
+                    yield from files.setdefault(path, GrowingFile(path)).fresh(is_last=True)
                 return
             if is_ended:
                 return
             if is_silent:
                 yield ""  # lets a reader that has gone away end this
             self._clock.sleep(_POLL_S)
+
+    def _follow_elsewhere(self, job_id: str) -> Iterator[str]:
+        """Yield the driver's output; that of a node that left meanwhile ends with it."""
+        has_begun = False
+        try:
+            for piece in super().follow_logs(job_id):
+                has_begun = has_begun or bool(piece)
+                yield piece
+        except JobError:
+            if not has_begun:
+                raise
 
     def _driver_ip(self, job_id: str) -> str:
         """Return the address of the driver's node; `""` before it has one."""

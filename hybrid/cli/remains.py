@@ -120,11 +120,16 @@ def hosts_elsewhere(state_dir: Path) -> list[str]:
     from hybrid.adapters.ssh_fleet.records import FOLDER, Records
     from hybrid.core.errors import HybridError
 
+    records = Records(state_dir / FOLDER)
     try:
-        found = Records(state_dir / FOLDER).read()
+        found = records.read()
     except (HybridError, OSError) as error:
         return [f"unknown ({error})"]
-    return [f"{name} at {record.address}: not asked" for name, record in found.items()]
+    return [
+        f"{name} at {record.address} may still run its node; if that machine is gone for good, "
+        f"remove {records.path(name)}"
+        for name, record in found.items()
+    ]
 
 
 def tagged() -> Iterator[tuple[str, int]]:

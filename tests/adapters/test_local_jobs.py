@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from hybrid.adapters.local_jobs import LocalJobs
+from hybrid.adapters.ray import RayJobs
 from hybrid.adapters.text_files import PIECE_BYTES
-from hybrid.core.errors import ClusterError
+from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import JobState
 from hybrid.core.ports import JobStatus, LogEnd
 from tests.world.clock import VirtualClock
@@ -35,6 +36,19 @@ def make_jobs(ray_dir: Path, *states: JobState) -> WithoutRay:
     return jobs
 
 
+class Elsewhere(WithoutRay):
+    """Its driver runs on another machine."""
+
+    def _find(self, job_id: str) -> Mapping[str, Any]:
+        return {"driver_agent_http_address": "http://10.0.0.2:52365"}
+
+
+def make_elsewhere(ray_dir: Path) -> Elsewhere:
+    return Elsewhere(
+        "http://127.0.0.1:9", "", address="10.0.0.1:9", ray_dir=ray_dir, clock=VirtualClock()
+    )
+
+
 def log_file(ray_dir: Path, node: str) -> Path:
     folder = ray_dir / node / "session_1" / "logs"
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,18 +64,45 @@ def test_a_log_is_the_heads_part_and_then_the_drivers(tmp_path: Path) -> None:
 
 def test_half_a_log_is_none_when_the_other_half_cannot_be_had(tmp_path: Path) -> None:
     """Else its reader sees an output that breaks, and not why."""
-
-    class Elsewhere(WithoutRay):
-        def _find(self, job_id: str) -> Mapping[str, Any]:
-            return {"driver_agent_http_address": "http://10.0.0.2:52365"}
-
     log_file(tmp_path, "head").write_text("prepared\n")
-    jobs = Elsewhere(
-        "http://127.0.0.1:9", "", address="10.0.0.1:9", ray_dir=tmp_path, clock=VirtualClock()
-    )
 
     with pytest.raises(ClusterError, match=r"127\.0\.0\.1:9"):
-        next(jobs.logs("j-1"))
+        next(make_elsewhere(tmp_path).logs("j-1"))
+
+
+def test_a_followed_driver_whose_machine_dies_ends_with_what_ray_says_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = log_file(tmp_path, "head")
+    path.write_text("prepared\n")
+
+    def dying(_jobs: RayJobs, _job_id: str) -> Iterator[str]:
+        yield "worked\n"
+        path.write_text("prepared\nthe driver died: its node has died")
+        raise JobError("the log is gone")
+
+    monkeypatch.setattr(RayJobs, "follow_logs", dying)
+    jobs = make_elsewhere(tmp_path)
+    jobs.states = iter([JobState.RUNNING])
+
+    pieces = list(jobs.follow_logs("j-1"))
+
+    assert pieces == ["prepared\n", "worked\n", "the driver died: its node has died"]
+
+
+def test_following_a_log_that_was_gone_before_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_jobs: RayJobs, _job_id: str) -> Iterator[str]:
+        yield ""
+        raise JobError("the log is gone")
+
+    monkeypatch.setattr(RayJobs, "follow_logs", gone)
+    jobs = make_elsewhere(tmp_path)
+    jobs.states = iter([JobState.FAILED])
+
+    with pytest.raises(JobError, match="the log is gone"):
+        list(jobs.follow_logs("j-1"))
 
 
 def test_the_end_of_a_log_is_read_by_seeking(tmp_path: Path) -> None:
