@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hybrid import errors
-    from hybrid.client import Checkpoint, Client, Job
+    from hybrid.client import AsyncClient, Checkpoint, Client, Job
     from hybrid.job.checkpoint import (
         checkpoint_exit,
         checkpoint_requested,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "AsyncClient",
     "Checkpoint",
     "Client",
     "Job",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "AsyncClient": "hybrid.client",
     "Checkpoint": "hybrid.client",
     "Client": "hybrid.client",
     "Job": "hybrid.client",

@@ -9,6 +9,7 @@ Importing it is cheap; HTTP and models are loaded on first use.
 
 from __future__ import annotations
 
+from hybrid.client.aio import AsyncClient, AsyncJob
 from hybrid.client.client import Checkpoint, Client
 from hybrid.client.errors import (
     ApiError,
@@ -23,6 +24,8 @@ from hybrid.client.job import Job
 
 __all__ = [
     "ApiError",
+    "AsyncClient",
+    "AsyncJob",
     "Checkpoint",
     "Client",
     "Job",
