@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 import hybrid
 from hybrid import errors, placement
-from hybrid.client import Client, Job
+from hybrid.client import AsyncClient, Checkpoint, Client, Job
 from hybrid.core.quantity import duration_text, size_text
 from hybrid.settings.catalogue import Key, keys
 from hybrid.settings.model import Settings
@@ -214,9 +214,23 @@ def python() -> str:
     parts = ["## Where work runs"]
     for name in ("prefer_onprem", "onprem_only", "cloud_only"):
         parts += _entry(f"hybrid.{name}", getattr(placement, name), "###")
+    parts += ["", "## Inside a job", "", "See [the contract](checkpoints.md).", ""]
+    for name in (
+        "checkpoint_requested",
+        "checkpoint_saved",
+        "checkpoint_exit",
+        "checkpoint_url",
+        "resume_from",
+        "gang",
+    ):
+        parts += _entry(f"hybrid.{name}", getattr(hybrid, name), "###")
+    parts += ["", "## hybrid.Checkpoint", "", "```text", *_doc(Checkpoint), "```"]
     for kind in (Client, Job):
         parts += ["", f"## hybrid.{kind.__name__}", "", "```text", *_doc(kind), "```"]
         parts += _members(kind)
+    parts += ["", "## hybrid.AsyncClient", "", "```text", *_doc(AsyncClient), "```", ""]
+    parts += ["Its methods are those of `hybrid.Client`, awaited; `submit` and `job` give a job"]
+    parts += ["whose methods are those of `hybrid.Job`, with `follow_logs()` for the output."]
     parts += ["", "## Errors", "", "| In `hybrid.errors` | Kind of | Meaning |", "|---|---|---|"]
     for name in errors.__all__:
         error = getattr(errors, name)
