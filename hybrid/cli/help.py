@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "The cluster": ("up", "down", "status", "nodes", "doctor"),
-    "Work": ("submit", "jobs", "logs", "cancel", "env"),
+    "Work": ("submit", "jobs", "logs", "cancel", "audit", "env"),
     "Decisions and money": ("plan", "offers", "events", "cost"),
     "Simulation": ("trace", "sim", "advise"),
     "Operating": ("drain", "pause", "resume", "gc"),
