@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,8 +25,9 @@ from hybrid.core.ports import Clock, Provider
 
 _S = InstanceState
 _LEASED = (_S.BOOTING, _S.RUNNING, _S.DRAINING)
-# Leases that one tick renews in each cloud, unless less than this part of one is left.
-ROUTINE_COUNT = 25
+# Leases that one tick renews in each cloud, or as many as it takes to get around within the time
+# in which each is to be renewed; more only where less than this part of one is left.
+ROUTINE_COUNT = 12
 _SHORT_RATIO = 0.5
 _RELEASED = "it was quarantined, and its lease is over"
 
@@ -140,13 +142,20 @@ class Finisher:
         """
         found: list[Instance] = []
         taken: Counter[str] = Counter()
-        rented = (i for i in self.book.live(*_LEASED) if i.provider_id)
+        rented = [i for i in self.book.live(*_LEASED) if i.provider_id]
+        counts = Counter(i.offer.provider for i in rented)
+        most = {name: self._routine_count(count) for name, count in counts.items()}
         for instance in sorted(rented, key=lambda i: i.lease_until_s or 0.0):
             name = instance.offer.provider
-            if self._is_lease_due(instance, now_s, is_full=taken[name] >= ROUTINE_COUNT):
+            if self._is_lease_due(instance, now_s, is_full=taken[name] >= most[name]):
                 found.append(instance)
                 taken[name] += 1
         return found
+
+    def _routine_count(self, leased_count: int) -> int:
+        """Return how many of a cloud's leases one tick renews, when none of them is short."""
+        ticks = self.params.renew_s / self.params.tick_s
+        return max(ROUTINE_COUNT, math.ceil(leased_count / ticks))
 
     def _is_lease_due(self, instance: Instance, now_s: float, *, is_full: bool) -> bool:
         left_s = (instance.lease_until_s or 0.0) - now_s
