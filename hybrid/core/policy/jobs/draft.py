@@ -49,6 +49,7 @@ class Draft:
     kept_for: str = ""
     failed_packs: set[object] = field(default_factory=set)
     _keys: dict[str, QueueKey] = field(default_factory=dict)
+    _may_rent: dict[str, bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, jobs: tuple[JobView, ...], board: Board, terms: Terms) -> Draft:
@@ -76,7 +77,12 @@ class Draft:
 
     def may_rent(self, job: JobView) -> bool:
         """Return whether money may be spent on a waiting job now."""
-        return self.terms.may_rent(job) and job.job_id not in self.patient
+        # Asked for several times for each waiting job; the answer is the same for the whole plan.
+        may = self._may_rent.get(job.job_id)
+        if may is None:
+            may = self.terms.may_rent(job) and job.job_id not in self.patient
+            self._may_rent[job.job_id] = may
+        return may
 
     @cached_property
     def patient(self) -> frozenset[str]:

@@ -35,7 +35,7 @@ class JobParams(Model):
         fair_share: Among work of equal priority, that of users who hold fewer GPUs goes first.
         soon_share: Where the target for waits is out of reach (twice as many starts are late as
             may be) and at least this share of the jobs that found home full lately got a place
-            there soon, new jobs wait for as long as a node takes before they are rented for.
+            there soon, new jobs wait for as long as a node takes before they are rented for. More than 1: never.
         soon_ratio: Soon is within this many times of what a node takes to come.
         futile_share: While at least this share of the jobs that were suspended lately had to be
             rented for in the end, none is suspended for work that can move: it only swaps who
@@ -112,6 +112,6 @@ PROFILES: dict[ProfileName, JobParams] = {
     # Spends the slack of running jobs at once, money soon after.
     "balanced": JobParams(),
     # Rents at once.
-    "fast": JobParams(rent_after_s=0.0, wait_target_s=300.0),
+    "fast": JobParams(rent_after_s=0.0, wait_target_s=300.0, soon_share=2.0),
 }
 """What a team chooses between; each sets every threshold."""

@@ -126,15 +126,16 @@ class Reservoir:
         """Return the jobs that may be suspended for some work, with their useful stretch."""
         terms, params = self.draft.terms, self.draft.terms.params
         least_run_s = min(params.min_run_s, params.pinned_run_s)
+        least_spare_s = min(params.hold_s, params.pinned_hold_s)
         able = []
+        # The quick questions first: asked of every job at home in nearly each plan.
         for job in self.draft.at_home.values():
-            if job.checkpoint is None or not job.is_single:
-                continue
-            stretch_s = terms.stretch_s(job)
-            if stretch_s < least_run_s or not terms.may_suspend(job):
+            since_s = job.useful_from_s
+            stretch_s = 0.0 if since_s is None else terms.now_s - since_s
+            if stretch_s < least_run_s or job.checkpoint is None or not job.is_single:
                 continue
             spare_s = terms.spare_s(job)
-            if spare_s < min(params.hold_s, params.pinned_hold_s):
+            if spare_s < least_spare_s or not terms.may_suspend(job):
                 continue
             if terms.may_interrupt(job, keep=1 + self.draft.kept_for_exchange(job)):
                 able.append((Victim(job, spare_s, job.gpus), stretch_s))

@@ -101,7 +101,8 @@ class Terms:
 
         After two interruptions, back to the queue and home from a rented node, and a boot.
         """
-        return self.slack_s(job) - 2 * job.trip_s - self.reserve_s
+        trip_s = job.checkpoint.trip_s if job.checkpoint else 0.0
+        return self.slack_s(job) - 2 * trip_s - self.reserve_s
 
     def may_interrupt(self, job: JobView, *, keep: int = 0) -> bool:
         """Return whether a job may be stopped once more.
@@ -112,13 +113,17 @@ class Terms:
         """
         if job.checkpoint is None:
             return False
-        params = self.params
-        earned = self.progress_s(job) / params.interruption_earn_s
-        return job.interruption_count + keep + 1 <= params.interruptions + earned
+        params, needed = self.params, job.interruption_count + keep + 1
+        # Most have this many without having earned any.
+        if needed <= params.interruptions:
+            return True
+        return needed <= params.interruptions + self.progress_s(job) / params.interruption_earn_s
 
     def may_suspend(self, job: JobView) -> bool:
         """Return whether the quota of suspensions allows one more."""
         params = self.params
+        if job.suspension_count < params.suspensions:
+            return True
         earned = self.progress_s(job) / params.suspension_earn_s
         return job.suspension_count < params.suspensions + earned
 
