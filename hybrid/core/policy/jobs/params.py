@@ -35,7 +35,8 @@ class JobParams(Model):
         fair_share: Among work of equal priority, that of users who hold fewer GPUs goes first.
         soon_share: Where the target for waits is out of reach (twice as many starts are late as
             may be) and at least this share of the jobs that found home full lately got a place
-            there soon, new jobs wait for as long as a node takes before they are rented for. More than 1: never.
+            there soon, new jobs wait for as long as a node takes before they are rented for.
+            More than 1: never.
         soon_ratio: Soon is within this many times of what a node takes to come.
         futile_share: While at least this share of the jobs that were suspended lately had to be
             rented for in the end, none is suspended for work that can move: it only swaps who
