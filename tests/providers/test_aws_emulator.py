@@ -63,6 +63,19 @@ def test_more_instances_than_one_page_of_moto_are_all_listed(aws: AwsCloud) -> N
     assert {one["InstanceId"] for reservation in pages for one in reservation["Instances"]} == made
 
 
+def test_ended_instances_are_forgotten_when_it_is_told_so(aws: AwsCloud) -> None:
+    aws.controls.ended_lists = 2
+    ended, kept = run(aws), run(aws)
+    aws.client.call("us-east-1", "ec2.terminate_instances", InstanceIds=[ended])
+
+    assert [listed(aws) for _ in range(3)] == [{ended, kept}, {ended, kept}, {kept}]
+
+
+def listed(aws: AwsCloud) -> set[str]:
+    pages = aws.client.pages("us-east-1", "ec2.describe_instances", "Reservations")
+    return {one["InstanceId"] for reservation in pages for one in reservation["Instances"]}
+
+
 # --- launches -------------------------------------------------------------------------------
 
 

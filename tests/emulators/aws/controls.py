@@ -74,6 +74,7 @@ class Controls:
         hidden_lists: How many lists a new instance is missing from.
         pending_lists: In how many lists after that it is `pending`.
         ending_lists: In how many lists an ended one is `shutting-down`.
+        ended_lists: In how many lists an ended one is; EC2 shows it for about an hour.
         page_count: Most reservations on one page, whatever is asked for.
         forgotten: Ended instances that EC2 no longer knows.
     """
@@ -93,6 +94,7 @@ class Controls:
     hidden_lists: int = 0
     pending_lists: int = 0
     ending_lists: int = 0
+    ended_lists: int = 10**9
     page_count: int = 1000
     forgotten: set[str] = field(default_factory=set)
     faults: list[Fault] = field(default_factory=list)

@@ -67,8 +67,12 @@ class Describer:
                 instances.remove(instance)
             elif name == "terminated":
                 self._seen_ended[instance_id] += 1
-                if self._seen_ended[instance_id] <= self.controls.ending_lists:
+                count = self._seen_ended[instance_id]
+                if count <= self.controls.ending_lists:
                     _set_state(state, "shutting-down", 32)
+                elif count > self.controls.ending_lists + self.controls.ended_lists:
+                    self.controls.forgotten.add(instance_id)
+                    instances.remove(instance)
             elif name == "running" and count <= self.controls.pending_lists:
                 _set_state(state, "pending", 0)
         return len(instances) > 0

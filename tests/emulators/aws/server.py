@@ -50,8 +50,8 @@ Make it misbehave: curl -X POST {url}/control/VERB -d JSON
     fail       {{"action": "RunInstances", "code": "RequestLimitExceeded", "times": 3}}
                or "is_dropped", "is_html", "is_after" (the work is done first), "delay_s", "zone"
     set_stock  {{"count": 0, "instance_type": "g5.xlarge", "zone": "us-east-1a"}}
-    set        {{"vcpu_limit": 0}}, or hidden_lists, pending_lists, ending_lists, page_count,
-               or "price_list": []: no on-demand price is listed
+    set        {{"vcpu_limit": 0}}, or hidden_lists, pending_lists, ending_lists, ended_lists,
+               page_count, or "price_list": []: no on-demand price is listed
     interrupt  {{"instance_id": "i-...", "notice_s": 120}}: spot notice, then the end
     stop       {{"instance_id": "i-..."}}: as a person does in the console
     fail_late  {{"instance_id": "i-...", "code": "Client.InternalError", "message": "..."}}: it ends
