@@ -148,7 +148,7 @@ def make_controller(
         logs,
         clock,
         params.queue,
-        wait_target_s=params.policy.jobs.wait_target_s,
+        policy=params.policy.jobs,
         kit=kit_package,
     )
     files = _decision_files(settings, state)

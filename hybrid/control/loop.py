@@ -257,6 +257,7 @@ class Loop:
     def snapshot(self) -> Snapshot:
         """Return what a decision depends on, as of the last observation."""
         now_s, live = self.clock.now_s(), self.jobs.book.live()
+        offers, boots = self.clouds.offers(), self.boots.p95_s()
         return Snapshot(
             now_s=now_s,
             nodes=nodes_for_jobs(self.ray.view.nodes, live),
@@ -266,12 +267,12 @@ class Loop:
             # What a blind look takes for free, or for gone, must not move anybody.
             jobs=self.jobs.views.of(live) if self.ray.source.is_up else (),
             instances=self.book.all(),
-            offers=self.clouds.offers(),
+            offers=offers,
             failures=self.book.failures(),
-            boot_s_by_offer=self.boots.p95_s(),
+            boot_s_by_offer=boots,
             caps=self.params.caps,
             commitment=self.commitment,
-            starts=self.jobs.pulse.starts(now_s),
+            starts=self.jobs.pulse.starts(now_s, offers, boots),
             home_release_gpus_per_s=self.jobs.pulse.released_gpus_per_s(now_s),
             breach_since_s=self.breach_since_s,
             blind=tuple(source for source in self.sources() if not source.is_up),

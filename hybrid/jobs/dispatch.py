@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from hybrid.core.errors import ClusterError, JobError
 from hybrid.core.models import Event, Job, JobState, Node
+from hybrid.core.policy.jobs.params import JobParams
 from hybrid.core.policy.plan import Action, Host, Move, Start, Suspend
 from hybrid.core.ports import Clock, JobLogs, JobRunner, JobStatus, Ledger, Packages
 from hybrid.jobs import attempts
@@ -60,7 +61,7 @@ class Dispatcher:
     logs: JobLogs
     clock: Clock
     params: QueueParams = field(default_factory=QueueParams)
-    wait_target_s: float = 360.0
+    policy: JobParams = field(default_factory=JobParams)
     kit: Kit = no_kit
     _unknown_since_s: dict[str, float] = field(default_factory=dict)
     _failed_at_s: dict[str, float] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class Dispatcher:
         """Make what only the dispatcher needs."""
         self.book = JobBook(self.ledger)
         self.views = Views(self.params)
-        self.pulse = Pulse(self.wait_target_s)
+        self.pulse = Pulse(self.policy)
         self.output = Output(self.runner, self.logs)
         self.stops = Stops(self.runner, self.clock, self.params, self._save, self._stop)
         self.rooms = Rooms()
@@ -139,10 +140,13 @@ class Dispatcher:
         placed = attempts.placed(job, action.slots, self.clock.now_s(), reason.message)
         facts = {"reason_code": reason.code, "to": [list(s) for s in action.slots], **reason.facts}
         self._save(placed, "job_placed", reason.message, **facts)
+        is_home = self.rooms.is_home(placed)
+        self.pulse.note_place(placed, self.clock.now_s(), is_home=is_home)
 
     def _work(self, place: Place, *, is_ray_up: bool) -> None:
         jobs = self.book.live()
         queued = [j for j in jobs if j.state is _S.QUEUED]
+        self.pulse.see(j for j in queued if j.spec.is_queued)
         if self._doubtful is None:
             self._doubtful = {j.job_id for j in queued if j.slots or not j.spec.is_queued}
         if not jobs:
@@ -363,13 +367,24 @@ class Dispatcher:
             self._waited_at_s.pop(job.job_id, None)
         if moved.state.is_ended or is_again:
             self._unknown_since_s.pop(job.job_id, None)
-            if self.rooms.is_home(job):
-                self.pulse.note_end(job.spec.gpus * len(job.slots), self.clock.now_s())
+            self._count_end(job, moved)
         if job.started_at_s is None and moved.started_at_s is not None and job.spec.is_queued:
             wait_s = moved.started_at_s - job.created_at_s
             self.pulse.note_start(wait_s, self.clock.now_s())
         if moved.state.is_ended and job.spec.package:
             self._prune_at_s = self.clock.monotonic_s()
+
+    def _count_end(self, job: Job, moved: Job) -> None:
+        """Count the end of an attempt, and where the next one goes."""
+        if not job.spec.is_queued:
+            return
+        now_s = self.clock.now_s()
+        if moved.state.is_ended:
+            self.pulse.note_end(job, now_s, is_home=self.rooms.is_home(job))
+        elif moved.slots:
+            self.pulse.note_place(moved, now_s, is_home=self.rooms.is_home(moved))
+        elif job.stop is not None and job.stop.why == "suspend":
+            self.pulse.note_suspension(job)
 
     def _with_start(self, job: Job, status: JobStatus | None) -> Job:
         """Return a job with when its driver began, if it did."""

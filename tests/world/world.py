@@ -233,7 +233,9 @@ class World:
         )
         actor = Actor(book=book, cluster=ray, clock=clock, params=params, launcher=launcher)
         finisher = Finisher(book, clouds, actor, clock, params)
-        dispatcher = Dispatcher(traced, jobs, self.packages, self.job_logs, clock, params.queue)
+        dispatcher = Dispatcher(
+            traced, jobs, self.packages, self.job_logs, clock, params.queue, params.policy.jobs
+        )
         loop = Loop(
             book=book,
             base=base,
