@@ -142,6 +142,7 @@ def _control(
     options: argparse.Namespace,
     life: _Life,
 ) -> int:
+    from hybrid.adapters.arenas import limit_arenas
     from hybrid.adapters.clock import SystemClock
     from hybrid.adapters.ledger import open_ledger, sqlite_url
     from hybrid.api.server import make_app, serve, url_of
@@ -151,6 +152,7 @@ def _control(
     from hybrid.control.steady import SteadyClock
 
     log.configure(is_pretty=options.pretty)
+    limit_arenas()
     clock = SystemClock()
     ledger_url = settings.controller.ledger_url or sqlite_url(state.path / "ledger.db")
     ledger = open_ledger(ledger_url, cluster_id=state.cluster_id)
