@@ -143,9 +143,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
 
 
 def test_a_broken_promise_rents_a_node_though_the_queue_may_wait(story: Story) -> None:
-    (row,) = story.rows
-    assert row.reason.code == "slo_breach"
-    assert "cannot wait: service chat breaks its promise: p95 of" in row.reason.message
+    # One, unless its machine failed on the way.
+    assert {row.reason.code for row in story.rows} == {"slo_breach"}
+    assert all(
+        "cannot wait: service chat breaks its promise: p95 of" in row.reason.message
+        for row in story.rows
+    )
     assert story.broken.state == "broken"
     assert story.broken.ahead_count >= 1
     assert (story.broken.measured_ms or 0) > 500
