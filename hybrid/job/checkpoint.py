@@ -5,7 +5,9 @@ All of it is harmless outside of hybrid: nothing is ever requested, and nothing 
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,8 @@ class _Memory:
 
     looked_at_s: float = -_LOOK_EVERY_S
     is_asked: bool = False
+    unsent: bytes | None = None
+    is_away: bool = False
 
 
 _memory = _Memory()
@@ -40,7 +44,14 @@ def checkpoint_requested() -> bool:
     if here is None or now_s - _memory.looked_at_s < _LOOK_EVERY_S:
         return _memory.is_asked
     _memory.looked_at_s = now_s
-    raw = _read_ask(here)
+    try:
+        if _memory.unsent is not None:
+            _send(here, _memory.unsent)
+        raw = _read_ask(here)
+    except Exception as error:  # noqa: BLE001  # Ray's head may be away; the work goes on
+        _say_away(error)
+        return _memory.is_asked
+    _memory.is_away = False
     ask = messages.parse_ask(raw) if raw else None
     _memory.is_asked = ask is not None and ask.why != "withdrawn"
     return _memory.is_asked
@@ -59,14 +70,19 @@ def checkpoint_saved(url: str | None = None, *, step: int | None = None) -> None
     here = context()
     if here is None:
         return
-    place = url or here.checkpoint_url
-    note = messages.encode({"url": place, "at_s": time.time(), "step": step})
-    if here.notes is not None:
-        _write(here.notes / "saved", note)
-        return
-    store = store_of()
-    if store is not None:
-        store.put(messages.saved_key(here.job_id, here.attempt), note)
+    place = str(url or here.checkpoint_url)  # a path will do
+    if len(place) > messages.LONGEST_URL:
+        raise ValueError(
+            f"the checkpoint's address has {len(place)} characters, more than "
+            f"{messages.LONGEST_URL}: confirm a shorter one"
+        )
+    count = None if step is None else int(step)  # NumPy's and PyTorch's numbers, too
+    note = messages.encode({"url": place, "at_s": time.time(), "step": count})
+    try:
+        _send(here, note)
+    except Exception as error:  # noqa: BLE001  # Ray's head may be away; the work goes on
+        _memory.unsent = note
+        _say_away(error)
 
 
 def checkpoint_exit() -> NoReturn:
@@ -86,6 +102,15 @@ def resume_from() -> str | None:
     return here.resume_from or None if here else None
 
 
+def _send(here: Context, note: bytes) -> None:
+    """Tell the controller of a checkpoint, through the wrapper if it is on this machine."""
+    if here.notes is None or not _is_written(here.notes / "saved", note):
+        store = store_of()
+        if store is not None:
+            store.put(messages.saved_key(here.job_id, here.attempt), note)
+    _memory.unsent = None
+
+
 def _read_ask(here: Context) -> bytes | None:
     if here.notes is not None:
         try:
@@ -96,8 +121,21 @@ def _read_ask(here: Context) -> bytes | None:
     return store.get(messages.ask_key(here.job_id, here.attempt)) if store else None
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a whole file or none."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    part.replace(path)
+def _is_written(path: Path, content: bytes) -> bool:
+    """Write a whole file or none; return whether it could be: the disk may be full."""
+    # Each process of a training may confirm, at the same moment.
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _say_away(error: Exception) -> None:
+    """Say once that the controller cannot be told."""
+    if not _memory.is_away:
+        print(f"hybrid: cannot reach Ray's head, will try again: {error}", file=sys.stderr)
+    _memory.is_away = True

@@ -6,11 +6,15 @@ Standard library only: this runs inside jobs, too.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 NAMESPACE = b"hybrid"
 """Of all keys, in Ray's store."""
+
+LONGEST_URL = 2_000
+_GARBAGE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
 class Saved(NamedTuple):
@@ -62,9 +66,11 @@ def parse_saved(raw: bytes) -> Saved | None:
     """Return a confirmed checkpoint, or `None` for a note that is none: jobs write these."""
     try:
         found = json.loads(raw)
-        step = found.get("step")
-        return Saved(str(found["url"]), float(found["at_s"]), None if step is None else int(step))
-    except (ValueError, TypeError, KeyError, AttributeError):
+        url, step = found["url"], found.get("step")
+        if not isinstance(url, str) or len(url) > LONGEST_URL:
+            return None
+        return Saved(url, _finite(found["at_s"]), None if step is None else int(step))
+    except _GARBAGE:
         return None
 
 
@@ -72,6 +78,13 @@ def parse_ask(raw: bytes) -> Ask | None:
     """Return a request to save, or `None` for a note that is none."""
     try:
         found = json.loads(raw)
-        return Ask(str(found["why"]), float(found["by_s"]))
-    except (ValueError, TypeError, KeyError, AttributeError):
+        return Ask(str(found["why"]), _finite(found["by_s"]))
+    except _GARBAGE:
         return None
+
+
+def _finite(value: object) -> float:
+    number = float(value)  # type: ignore[arg-type]  # what it cannot take is garbage
+    if not math.isfinite(number):
+        raise ValueError("not a time")
+    return number
