@@ -121,7 +121,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         with calling(f"http://127.0.0.1:{port}/", folder, rps=9) as callers:
             cluster.wait_until(cluster.rows, "a node for the broken promise")
             broken = service(cluster)
-            # Less than before, and still more than one replica serves in time.
+            # Less than before, and with what waits still too much for one replica.
             callers.rate(4)
             cluster.wait_until(
                 lambda: service(cluster).running_count == 3, "three replicas that serve"
