@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from hybrid.core.models.work import JobView, Slot
 from hybrid.core.policy.plan import Launch
-from hybrid.sim.engine import Engine, _Kind
+from hybrid.sim.engine import Engine
 from hybrid.sim.traces.trace import Trace, TraceJob
+from hybrid.sim.world import Kind
 
 _HAIR = 1e-6
 
@@ -74,7 +75,7 @@ class Watched(Engine):
             for slot in job.slots:
                 used[slot.node_id] += slot.gpus  # type: ignore[assignment]
         for _, _, kind, subject in self._heap:
-            if kind is _Kind.SAVED:
+            if kind is Kind.SAVED:
                 self._count_held(subject, used)
         for nodes in (self.board.home, self.board.cloud):
             for node_id, total in nodes.total.items():
