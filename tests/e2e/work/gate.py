@@ -84,7 +84,7 @@ def main() -> None:
     if options.gang:
         for number, where in enumerate(gang(placement(options.gang), 2, options.gpus)):
             tasks.append(task.options(**where).remote(options.folder, number))
-    print("ran", *sorted(ray.get(tasks)), flush=True)  # noqa: T201 - the output of the job
+    print("ran", *sorted(ray.get(tasks)), flush=True)
 
 
 if __name__ == "__main__":
