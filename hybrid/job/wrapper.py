@@ -13,17 +13,21 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from hybrid.job import messages
+from hybrid.job import messages, signals
 from hybrid.job.context import ENVIRONMENT, NOTES, Context, context
 from hybrid.job.store import Store, store_of
 
 _LOOK_EVERY_S = 1.0
 _FORWARD_EVERY_S = 0.2
-_SIGNALS = {"USR1": signal.SIGUSR1, "TERM": signal.SIGTERM}
+_GUARD = """trap '' HUP INT TERM USR1; read -r _; "$0" -I -S "$1" "$2"; kill -9 0"""
+_AWAY_S = 60.0
+"""Ray itself ends what cannot reach its head for a minute."""
 
 
 def main() -> int:
@@ -33,7 +37,11 @@ def main() -> int:
     if here is None or not command:
         print("python -m hybrid.job is started by hybrid, for a job; see docs/checkpoints.md")
         return 2
-    notes = Path(tempfile.mkdtemp(prefix="hybrid-job-"))
+    try:
+        notes = _notes_folder()
+    except OSError as error:
+        print(f"hybrid: no folder for the job's notes: {error}; make room there", file=sys.stderr)
+        return 1
     os.environ[NOTES] = str(notes)
     try:
         if here.bundle:
@@ -45,22 +53,56 @@ def main() -> int:
         shutil.rmtree(notes, ignore_errors=True)
 
 
+def _notes_folder() -> Path:
+    """Return a new folder for notes of a few hundred bytes, in memory if the disk is full."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="hybrid-job-"))
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="hybrid-job-", dir="/dev/shm"))
+
+
 def _run(here: Context, command: str, notes: Path) -> int:
     """Run a shell command as a child; return its exit code, 128 and more for a signal."""
-    child = subprocess.Popen(command, shell=True, start_new_session=True)  # noqa: S602
+    with _leash(f"{NOTES}={notes}") as group:
 
-    def send(number: int) -> None:
-        if child.poll() is None:
-            os.killpg(child.pid, number)
+        def pass_on(number: int, _frame: FrameType | None) -> None:
+            os.killpg(group, number)
 
-    def pass_on(number: int, _frame: FrameType | None) -> None:
-        send(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, pass_on)
-    with Messenger(here, notes, send):
-        code = child.wait()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, pass_on)
+        child = subprocess.Popen(command, shell=True, process_group=group)  # noqa: S602
+        with Messenger(here, notes, lambda number: _tell(number, group)):
+            code = child.wait()
     return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def _leash(mark: str) -> Iterator[int]:
+    """Yield a process group of which nothing survives this process, however it ends.
+
+    Ray kills the wrapper's own group only. So a guard in the command's group holds a pipe to the
+    wrapper; when that breaks, the guard kills what left the group (by its environment, which has
+    the mark), the group, and itself. No copy of a job may go on while its next attempt runs.
+    """
+    its_end, our_end = os.pipe()
+    guard = subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, sys.executable, str(Path(__file__).with_name("guard.py")), mark],
+        stdin=its_end,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+    os.close(its_end)
+    try:
+        yield guard.pid
+    finally:
+        os.close(our_end)
+        guard.wait()
+
+
+def _tell(number: int, group: int) -> None:
+    if not signals.tell(number, signals.members(group)):
+        print("hybrid: no process of this job handles the signal to save", file=sys.stderr)
 
 
 class Messenger:
@@ -88,34 +130,34 @@ class Messenger:
     def __exit__(self, *_: object) -> None:
         """Tell what was saved last, and end."""
         self._is_over.set()
-        self._thread.join(timeout=10.0)
+        self._thread.join(timeout=_AWAY_S + 10.0)
 
     def _work(self) -> None:
         # Ray is imported here, beside the command: it takes a second of a core.
-        store = self._open()
-        if store is None:
-            return
-        waited_s = _LOOK_EVERY_S
+        store: Store | None = None
+        look_at_s = away_at_s = 0.0
         while True:
-            is_last = self._is_over.wait(_FORWARD_EVERY_S)
-            waited_s += _FORWARD_EVERY_S
+            is_last = self._is_over.is_set()
+            now_s = time.monotonic()
             try:
+                store = store or store_of()
+                if store is None:
+                    return  # no cluster to talk to
                 self._forward(store)
-                if waited_s >= _LOOK_EVERY_S:
-                    waited_s = 0.0
+                if now_s >= look_at_s:
+                    look_at_s = now_s + _LOOK_EVERY_S
                     self._look(store)
+                away_at_s = 0.0
             except Exception as error:  # noqa: BLE001  # Ray's head may be away for a while
-                print(f"hybrid: cannot reach Ray's head: {error}", file=sys.stderr)
-                self._is_over.wait(5.0)
+                if not away_at_s:
+                    away_at_s = now_s
+                    print(f"hybrid: cannot tell the controller, will try: {error}", file=sys.stderr)
+                # What was saved last decides where the next attempt goes on.
+                is_last = is_last and now_s - away_at_s >= _AWAY_S
+                time.sleep(_FORWARD_EVERY_S)
             if is_last:
                 return
-
-    def _open(self) -> Store | None:
-        try:
-            return store_of()
-        except Exception as error:  # noqa: BLE001  # the command is worth more than its messages
-            print(f"hybrid: this job cannot be asked to save: {error}", file=sys.stderr)
-            return None
+            self._is_over.wait(_LOOK_EVERY_S if away_at_s else _FORWARD_EVERY_S)
 
     def _forward(self, store: Store) -> None:
         try:
@@ -130,11 +172,11 @@ class Messenger:
         ask = store.get(messages.ask_key(self._here.job_id, self._here.attempt))
         if ask is None or ask == self._ask:
             return
-        self._ask = ask
         part = self._notes / "ask.part"
         part.write_bytes(ask)
         part.replace(self._notes / "ask")
+        self._ask = ask  # only now: on a full disk it is tried again
         found = messages.parse_ask(ask)
-        number = _SIGNALS.get(ENVIRONMENT.get("HYBRID_SAVE_SIGNAL", ""))
+        number = signals.SAVE_SIGNALS.get(ENVIRONMENT.get("HYBRID_SAVE_SIGNAL", ""))
         if number is not None and found is not None and found.why != "withdrawn":
             self._send(number)
