@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hybrid.core.models.base import Labels, Model, Shape
+from hybrid.core.models.data import DataEntry
 from hybrid.core.models.demand import Demand, Gang, LabelConstraint, Selector, Spread
 from hybrid.core.models.instances import (
     Caps,
@@ -25,6 +26,7 @@ __all__ = [
     "CloudState",
     "ClusterView",
     "Commitment",
+    "DataEntry",
     "Demand",
     "Event",
     "Gang",

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from hybrid.core.models.base import Labels, Model
+from hybrid.core.models.data import DataEntry
 from hybrid.core.models.work import Checkpoint, Slot
 
 
@@ -78,6 +79,7 @@ class JobSpec(Model):
         lasts_s: How long it runs, as far as its user knows: only used with `deadline_at_s`.
         retries: How often it starts anew after it failed.
         checkpoint: `None` for work that loses what it did when it is stopped: never moved.
+        data: Copied onto the node of the driver before it starts.
     """
 
     entrypoint: str = Field(min_length=1)
@@ -98,6 +100,7 @@ class JobSpec(Model):
     lasts_s: Seconds = 0.0
     retries: int = Field(default=0, ge=0, le=1_000)
     checkpoint: SavedWork | None = None
+    data: tuple[DataEntry, ...] = Field(default=(), max_length=100)
 
     @model_validator(mode="after")
     def _check_gang(self) -> Self:

@@ -59,6 +59,8 @@ class JobView(Model):
         is_filler: It only fills GPUs at home that nobody else wants: nothing is rented for it,
             and it leaves at once, with or without checkpoint.
         user: Whose it is, for fair shares.
+        data_s: How long its data is shipped when it goes out, seconds; `None` when not known.
+        data_usd: What that costs each time.
     """
 
     job_id: str
@@ -75,6 +77,8 @@ class JobView(Model):
     priority: int = 50
     is_filler: bool = False
     user: str = ""
+    data_s: float | None = Field(default=0.0, ge=0, allow_inf_nan=False)
+    data_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
 
     @cached_property
     def pieces(self) -> tuple[Demand, ...]:

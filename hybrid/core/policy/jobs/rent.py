@@ -31,7 +31,8 @@ def urgent(
     Args:
         draft: The plan so far.
         release_gpus_per_s: How fast GPUs at home become free; `None` when not known. A job that
-            will probably get its place sooner than a node could boot is not rented for.
+            will probably get its place sooner than a node could boot, or than its data could be
+            shipped, is not rented for before its last moment.
         hosts: On-prem hosts that are joining: what fits there waits for them, until its last
             moment.
     """
@@ -47,14 +48,28 @@ def urgent(
             continue
         if not draft.may_rent(job):
             continue
-        if release_gpus_per_s and not terms.is_last_moment(job):
-            home_s = ahead / release_gpus_per_s
-            if home_s < terms.params.home_wait_ratio * terms.reserve_s:
+        if not terms.is_last_moment(job):
+            home_s = ahead / release_gpus_per_s if release_gpus_per_s else None
+            if home_s is not None and home_s < terms.params.home_wait_ratio * terms.reserve_s:
+                continue
+            if ships_too_long(job, home_s):
                 continue
         waiting.append(job)
     return sorted(
         waiting, key=lambda job: (-job.priority, -job.gpus, terms.deadline_s(job), job.job_id)
     )
+
+
+def ships_too_long(job: JobView, home_s: float | None) -> bool:
+    """Return whether a job's data would arrive later than its place at home.
+
+    Args:
+        job: It waits.
+        home_s: How long home needs for it and all before it; `None` when not known.
+    """
+    if job.data_s is None:
+        return True
+    return home_s is not None and job.data_s > home_s
 
 
 def _node_of(host: Host) -> Node:
@@ -243,11 +258,13 @@ class _Buyer:
         terms = self.draft.terms
         waited_s = terms.now_s - job.submitted_at_s
         left_s = terms.deadline_s(job) - terms.now_s
+        data = {"data_s": job.data_s, "data_usd": job.data_usd} if job.data_s else {}
         return Reason(
             code=JOB_WAITS,
             message=f"{job.job_id} ({plural(job.gpus, 'GPU')}) may not wait longer: it must run "
-            f"in {left_s:.0f} s, and home has no room",
+            f"in {left_s:.0f} s, and home has no room{_data_words(job)}",
             facts={
+                **data,
                 "for_job": job.job_id,
                 "gpus": job.gpus,
                 "since_submission_s": round(waited_s, 3),
@@ -256,3 +273,9 @@ class _Buyer:
                 "usd_per_hour": offer.usd_per_hour,
             },
         )
+
+
+def _data_words(job: JobView) -> str:
+    if job.data_s is None:
+        return "; how long its data takes to ship is not known"
+    return f"; its data takes {job.data_s:.0f} s to ship" if job.data_s else ""

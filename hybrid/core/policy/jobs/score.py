@@ -9,13 +9,16 @@ from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.params import JobParams
 from hybrid.core.policy.jobs.terms import Terms
 
+_HOUR_S = 3_600.0
+
 
 def effective_usd_per_hour(offer: Offer, job: JobView, terms: Terms) -> float | None:
     """Return the price of useful work on an offer, or `None` if the offer does not suit the job.
 
     On-demand it is the price. Spot machines are taken back: a job saves now and then, loses on
     average half of the time between two saves, and loads again. With saves as often as is best,
-    this is the surcharge of Young and Daly. Spot suits only a job that can go on from a
+    this is the surcharge of Young and Daly; its data is shipped anew
+    each time, which takes time and costs egress. Spot suits only a job that can go on from a
     checkpoint, is narrow enough that one machine taken back does not stop many, and could still
     be in time after being taken back once.
     """
@@ -25,9 +28,12 @@ def effective_usd_per_hour(offer: Offer, job: JobView, terms: Terms) -> float | 
     if job.checkpoint is None or job.gpus > params.spot_most_gpus:
         return None
     left_s = terms.deadline_s(job) - terms.now_s
-    if left_s < job.trip_s + terms.reserve_s or not terms.may_interrupt(job, keep=1):
+    data_s = job.data_s or 0.0
+    if left_s < job.trip_s + data_s + terms.reserve_s or not terms.may_interrupt(job, keep=1):
         return None
-    return offer.usd_per_hour * spot_surcharge(job.checkpoint.save_s, job.checkpoint.load_s, params)
+    saves = job.checkpoint
+    surcharge = spot_surcharge(saves.save_s, saves.load_s + data_s, params)
+    return offer.usd_per_hour * surcharge + job.data_usd * _HOUR_S / params.spot_mtbf_s
 
 
 def is_spot(offer: Offer) -> bool:
