@@ -76,5 +76,5 @@ def test_the_next_job_coming_just_when_the_last_should_end_costs_little_more() -
         trace = described(about)
         best = _best_usd(trace, 8, 0)
         ratios.append(_run(trace, 8, Named("balanced"), 0).usd / best)
-    assert max(ratios) <= 1.20, ratios
-    assert _mean(ratios) <= 1.12, ratios
+    assert max(ratios) <= 1.30, ratios
+    assert _mean(ratios) <= 1.18, ratios

@@ -80,7 +80,7 @@ class JobParams(Model):
     wait_target_share: float = Field(default=0.95, ge=0, le=1)
     patient_from_s: float = Field(default=7_200.0, ge=0)
     fair_share: bool = False
-    soon_share: float = Field(default=0.6, ge=0)
+    soon_share: float = Field(default=2.0, ge=0)
     soon_ratio: float = Field(default=1.5, ge=0)
     futile_share: float = Field(default=0.5, ge=0)
     guard_s: float = Field(default=60.0, ge=0)
@@ -113,6 +113,6 @@ PROFILES: dict[ProfileName, JobParams] = {
     # Spends the slack of running jobs at once, money soon after.
     "balanced": JobParams(),
     # Rents at once.
-    "fast": JobParams(rent_after_s=0.0, wait_target_s=300.0, soon_share=2.0),
+    "fast": JobParams(rent_after_s=0.0, wait_target_s=300.0),
 }
 """What a team chooses between; each sets every threshold."""

@@ -244,7 +244,7 @@ def test_where_the_target_is_out_of_reach_and_home_has_room_soon_jobs_wait_for_h
     def rented(waited_s: float, late: float, soon: float) -> list[str]:
         starts = Starts(count=100, late_count=late, waited_count=5, soon_count=soon)
         waiting = cluster(job("a", 8, waited_s=waited_s), FULL)
-        return plan(waiting.model_copy(update={"starts": starts}))
+        return plan(waiting.model_copy(update={"starts": starts}), soon_share=0.6)
 
     assert rented(60, late=11, soon=3) == []
     assert rented(RESERVE_S, late=11, soon=3) == ["launch x8"]
