@@ -34,9 +34,7 @@ def nodes_of(local_ray: LocalRay) -> dict[str, str]:
     return found
 
 
-def test_at_most_a_driver_of_its_own_leaves_the_nodes_of_a_job(
-    local_ray: LocalRay, tmp_path: Path
-) -> None:
+def test_what_a_job_starts_stays_on_its_nodes(local_ray: LocalRay, tmp_path: Path) -> None:
     nodes, result, log = nodes_of(local_ray), tmp_path / "result.json", tmp_path / "log"
     given = {
         "HYBRID_JOB_ID": "j-escape",
@@ -67,7 +65,7 @@ def test_at_most_a_driver_of_its_own_leaves_the_nodes_of_a_job(
     assert found.pop("bundles") == 1
     assert found.pop("main thread"), "a program may handle signals"
     outside = {way for way, where in found.items() if nodes["cloud"] in where}
-    assert outside <= {"driver of its own"}, found  # nobody can forbid it
+    assert outside == set(), found
     home = {way for way, where in found.items() if set(where) == {nodes["onprem"]}}
     # A group of its own is at home; the head, which is there too, may have a part of it.
-    assert set(found) - home <= {"driver of its own", "group of its own"}, found
+    assert set(found) - home <= {"group of its own"}, found

@@ -6,7 +6,6 @@ python escape.py RESULT ID_OF_A_NODE_OUTSIDE
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -23,13 +22,6 @@ from ray.util.scheduling_strategies import (
 )
 
 import hybrid
-
-_ALONE = """
-import ray
-ray.init(log_to_driver=False, logging_level="ERROR")
-where = ray.remote(lambda: ray.get_runtime_context().get_node_id())
-print(ray.get(where.options(label_selector={"site": "cloud"}).remote()))
-"""
 
 
 def here() -> str:
@@ -67,14 +59,6 @@ def in_own_group() -> list[str]:
     return found
 
 
-def alone() -> list[str]:
-    """Connect to Ray as a driver of its own, which nobody can forbid a program."""
-    done = subprocess.run(
-        [sys.executable, "-c", _ALONE], capture_output=True, text=True, check=True, timeout=60
-    )
-    return [done.stdout.split()[-1]]
-
-
 def ways(outside: str) -> dict[str, Callable[[], list[str]]]:
     actor = Actor.remote()
     to_node = NodeAffinitySchedulingStrategy(outside, soft=False)
@@ -99,7 +83,6 @@ def ways(outside: str) -> dict[str, Callable[[], list[str]]]:
         ],
         "no group": lambda: [ray.get(where.options(placement_group=None).remote())],
         "group of its own": in_own_group,
-        "driver of its own": alone,
     }
 
 
