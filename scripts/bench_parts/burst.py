@@ -74,7 +74,7 @@ def lateness(burst: Burst, params: ControlParams) -> Lateness:
 
 def measure(cluster: LocalCluster, *, bursts: int = 3) -> list[Figure]:
     """Return how late launches are, over some real bursts, the worst of them."""
-    params = control_params(load(CONFIG, cluster.env))
+    params = control_params(load(CONFIG, cluster.env), cluster.state_dir)
     done = []
     with cluster.client() as client, _full_home(client):
         for number in range(bursts):

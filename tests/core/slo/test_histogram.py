@@ -56,7 +56,7 @@ def test_a_percentile_lies_in_its_bucket_and_grows_with_its_rank(
 
 
 def test_growth_is_the_difference_between_two_looks() -> None:
-    growth = Growth()
+    growth: Growth[str] = Growth()
     growth.add("a", {10: 5, INF: 8}, is_new=False)
     growth.add("a", {10: 6, INF: 12})
 
@@ -65,7 +65,7 @@ def test_growth_is_the_difference_between_two_looks() -> None:
 
 
 def test_a_counter_that_was_reset_counts_as_it_is() -> None:
-    growth = Growth()
+    growth: Growth[str] = Growth()
     growth.add("a", {10: 500, INF: 800}, is_new=False)
     growth.add("a", {10: 2, INF: 3})
 
@@ -73,14 +73,14 @@ def test_a_counter_that_was_reset_counts_as_it_is() -> None:
 
 
 def test_a_series_that_began_since_the_last_look_counts_whole() -> None:
-    growth = Growth()
+    growth: Growth[str] = Growth()
     growth.add("a", {10: 2, INF: 3}, is_new=True)
 
     assert growth.take() == {10: 2, INF: 3}
 
 
 def test_series_are_told_apart() -> None:
-    growth = Growth()
+    growth: Growth[str] = Growth()
     for key in ("a", "b"):
         growth.add(key, {10: 1, INF: 1}, is_new=False)
     growth.add("a", {10: 2, INF: 2})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from typing import Any
 
 import ray
 from ray import serve
@@ -29,7 +30,7 @@ class Model:
         """Answer."""
         async with self._gpu:
             await asyncio.sleep(self._seconds)
-        return ray.get_runtime_context().get_node_labels().get("site", "unknown")
+        return str(ray.get_runtime_context().get_node_labels().get("site", "unknown"))
 
 
 def main() -> None:
@@ -41,7 +42,8 @@ def main() -> None:
     ray.init(log_to_driver=False)
     http = {"host": "127.0.0.1", "port": options.port, "location": "HeadOnly"}
     serve.start(http_options=http)
-    model = Model.options(
+    deployment: Any = Model  # what the decorator made of it
+    model = deployment.options(
         max_ongoing_requests=4,
         ray_actor_options={"num_cpus": 0, "num_gpus": 1, **hybrid.prefer_onprem()},
         autoscaling_config={
