@@ -48,10 +48,10 @@ def show(client: hybrid.Client) -> int:
     )
     told.until(lambda: "begins" in training.logs())
 
-    told.say("--- two jobs of priority 50 and 90: the training saves first, then goes")
-    normal = told.submit("sleep 3", name="normal", priority=50)
+    told.say("--- an urgent job, priority 90, and a normal one, 50: the training saves, then goes")
     urgent = told.submit("sleep 3", name="urgent", priority=90)
-    jobs = (filler, training, normal, urgent)
+    normal = told.submit("sleep 3", name="normal", priority=50)
+    jobs = (filler, training, urgent, normal)
     told.until(lambda: all(job.status().is_ended for job in jobs))
     told.say("--- what the training printed")
     print(training.logs().rstrip())

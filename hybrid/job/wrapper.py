@@ -26,6 +26,8 @@ from hybrid.job.store import Store, store_of
 _LOOK_EVERY_S = 1.0
 _FORWARD_EVERY_S = 0.2
 _GUARD = """trap '' HUP INT TERM USR1; read -r _; "$0" -I -S "$1" "$2"; kill -9 0"""
+_ROOM = "ask.room"
+_ROOM_BYTES = 512
 _AWAY_S = 60.0
 """Ray itself ends what cannot reach its head for a minute."""
 
@@ -54,11 +56,17 @@ def main() -> int:
 
 
 def _notes_folder() -> Path:
-    """Return a new folder for notes of a few hundred bytes, in memory if the disk is full."""
-    try:
-        return Path(tempfile.mkdtemp(prefix="hybrid-job-"))
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="hybrid-job-", dir="/dev/shm"))
+    """Return a new folder for notes, in memory if the disk is full; it holds room for a request."""
+    last: OSError | None = None
+    for place in (None, "/dev/shm"):  # noqa: S108
+        try:
+            notes = Path(tempfile.mkdtemp(prefix="hybrid-job-", dir=place))
+            (notes / _ROOM).write_bytes(b" " * _ROOM_BYTES)
+        except OSError as error:
+            last = error
+        else:
+            return notes
+    raise last or OSError("no place")
 
 
 def _run(here: Context, command: str, notes: Path) -> int:
@@ -172,10 +180,13 @@ class Messenger:
         ask = store.get(messages.ask_key(self._here.job_id, self._here.attempt))
         if ask is None or ask == self._ask:
             return
-        part = self._notes / "ask.part"
-        part.write_bytes(ask)
-        part.replace(self._notes / "ask")
-        self._ask = ask  # only now: on a full disk it is tried again
+        # Over bytes that are there already, since the disk may have become full.
+        room, note = self._notes / _ROOM, self._notes / "ask"
+        with (room if room.exists() else note).open("r+b") as file:
+            file.write(ask.ljust(_ROOM_BYTES))
+        if room.exists():
+            room.replace(note)
+        self._ask = ask
         found = messages.parse_ask(ask)
         number = signals.SAVE_SIGNALS.get(ENVIRONMENT.get("HYBRID_SAVE_SIGNAL", ""))
         if number is not None and found is not None and found.why != "withdrawn":

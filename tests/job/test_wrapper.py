@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.job import messages, wrapper
-from hybrid.job.context import NOTES
+from hybrid.job.context import NOTES, context
 from tests.job.conftest import Memory
 
 ASK, SAVED = messages.ask_key("j-1", 2), messages.saved_key("j-1", 2)
@@ -123,7 +124,7 @@ def test_a_request_arrives_as_a_note_and_without_being_wished_as_no_signal(
         f'trap "echo SIGNAL" USR1; until [ -e ${NOTES}/ask ]; do sleep 0.02; done; cat ${NOTES}/ask'
     )
     assert run(command) == 0
-    assert capfd.readouterr().out == memory.notes[ASK].decode()
+    assert capfd.readouterr().out.rstrip() == memory.notes[ASK].decode()
 
 
 def test_a_request_is_a_signal_for_who_wishes_one_and_its_withdrawal_is_none(
@@ -172,6 +173,21 @@ def test_a_full_disk_does_not_keep_a_job_from_starting(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     assert run(f"test -d ${NOTES}") == 0
+
+
+def test_requests_are_written_over_bytes_that_a_full_disk_cannot_take(memory: Memory) -> None:
+    here = context()
+    assert here is not None
+    notes = wrapper._notes_folder()
+    messenger = wrapper.Messenger(here, notes, lambda _number: None)
+    room = (notes / "ask.room").stat()
+    for why in ("move", "withdrawn", "preempt"):
+        memory.notes[ASK] = messages.encode({"why": why, "by_s": 1.0})
+        messenger._look(memory)
+        note = (notes / "ask").stat()
+        assert (note.st_ino, note.st_size) == (room.st_ino, room.st_size)
+        assert messages.parse_ask((notes / "ask").read_bytes()) == messages.Ask(why, 1.0)
+    shutil.rmtree(notes)
 
 
 def test_notes_are_removed(run: Callable[[str], int], tmp_path: Path) -> None:
