@@ -112,7 +112,8 @@ class TorchTrainer:
         """See `Trainer.load`."""
         state = self._torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
         for name, part in self._parts():
-            part.load_state_dict(state[name])
+            if state[name]:  # the scaler of a CPU has none
+                part.load_state_dict(state[name])
         self._torch.set_rng_state(state["random"])
         if self._device == "cuda" and "random_cuda" in state:
             self._torch.cuda.set_rng_state(state["random_cuda"])
