@@ -127,6 +127,7 @@ def test_a_request_arrives_as_a_note_and_without_being_wished_as_no_signal(
     assert capfd.readouterr().out.rstrip() == memory.notes[ASK].decode()
 
 
+@pytest.mark.slow
 def test_a_request_is_a_signal_for_who_wishes_one_and_its_withdrawal_is_none(
     run: Callable[[str], int],
     memory: Memory,
