@@ -6,6 +6,7 @@ Run as a file by the wrapper's guard when the wrapper has ended: standard librar
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -37,3 +38,5 @@ def end(mark: str) -> None:
 
 if __name__ == "__main__":
     end(sys.argv[1])
+    # The mark is the folder of the notes, and its owner may have been killed.
+    shutil.rmtree(sys.argv[1].partition("=")[2], ignore_errors=True)

@@ -214,16 +214,21 @@ def test_nothing_survives_a_wrapper_that_is_killed(tmp_path: Path) -> None:
     leave = "import os, sys, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(600)"
     command = (
         f"trap '' TERM INT HUP; {PYTHON} -c '{leave}' >> {pids} & sleep 600 & echo $! >> {pids}; "
-        f"echo $$ >> {pids}; wait"
+        f"echo $$ >> {pids}; echo ${NOTES} > {tmp_path}/notes; wait"
     )
     with started(command) as process:
         until(lambda: pids.exists() and len(pids.read_text().split()) == 3, "three processes")
+        until(
+            lambda: (tmp_path / "notes").exists() and (tmp_path / "notes").read_text(), "a folder"
+        )
         found = [int(pid) for pid in pids.read_text().split()]
         assert all(lives(pid) for pid in found)
         process.send_signal(signal.SIGTERM)
         process.kill()
         process.wait()
         until(lambda: not any(lives(pid) for pid in found), "their end")
+        notes = Path((tmp_path / "notes").read_text().strip())
+        until(lambda: not notes.exists(), "the end of the notes")
 
 
 def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
