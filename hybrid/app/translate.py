@@ -7,7 +7,7 @@ from pathlib import Path
 from hybrid.control.params import ControlParams
 from hybrid.core.lifecycle import Deadlines
 from hybrid.core.models import JobClass, RayHealth, RayOptions
-from hybrid.core.policy.jobs.params import PROFILES
+from hybrid.core.policy.jobs.params import PROFILES, JobParams
 from hybrid.core.policy.params import PolicyParams
 from hybrid.jobs.params import NO_WAIT_LIMIT_S, QueueParams
 from hybrid.settings import Settings
@@ -30,10 +30,19 @@ def policy_params(settings: Settings) -> PolicyParams:
         drain_s=drain.deadline_s,
         busy_drain=drain.busy,
         exit_margin_s=drain.exit_margin_s,
-        jobs=PROFILES[settings.jobs.profile].model_copy(
-            update={"fair_share": settings.jobs.fair_share}
-        ),
+        jobs=_job_params(settings),
     )
+
+
+def _job_params(settings: Settings) -> JobParams:
+    """Return the thresholds for jobs of our own queue."""
+    profile = PROFILES[settings.jobs.profile]
+    changes = {
+        "fair_share": settings.jobs.fair_share,
+        # What a job leaves behind is of use to few others, so it waits no longer than its own.
+        "idle_after_s": min(profile.idle_after_s, settings.idle.after_s),
+    }
+    return profile.model_copy(update=changes)
 
 
 def ray_options(settings: Settings, *, is_shared: bool) -> RayOptions:

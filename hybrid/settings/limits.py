@@ -68,7 +68,9 @@ class Drain(Section):
 class Idle(Section):
     """When a rented node is returned."""
 
-    after_s: Duration = Field(600.0, description="Idle for this long.")
+    after_s: Duration = Field(
+        600.0, description="Idle for this long; one that was rented for a job, a minute at most."
+    )
     min_life_s: Duration = Field(900.0, description="But not younger than this.")
     boot_life_ratio: Amount = Field(3.0, description="Nor than so many of its boot times.")
     unhealthy_ratio: Share = Field(
