@@ -21,6 +21,7 @@ from types import FrameType
 
 from hybrid.job import messages, signals
 from hybrid.job.context import ENVIRONMENT, NOTES, Context, context
+from hybrid.job.data import stage_all
 from hybrid.job.store import Store, store_of
 
 _LOOK_EVERY_S = 1.0
@@ -50,6 +51,8 @@ def main() -> int:
             from hybrid.job.group import run_in_group
 
             return run_in_group(here, command, lambda send: Messenger(here, notes, send))
+        if not stage_all():
+            return 1
         return _run(here, command, notes)
     finally:
         shutil.rmtree(notes, ignore_errors=True)

@@ -35,6 +35,7 @@ class QueueParams(Model):
         least_losses: A job with checkpoints starts anew at least so often after its node was
             lost without any progress in between, whatever its `retries`.
         look_s: How often the last checkpoint of a running job is looked up.
+        data_mbit_per_s: How fast data goes out; `None`: not known.
     """
 
     max_wait_by_class_s: Mapping[JobClass, float] = Field(default_factory=lambda: dict(WAITS_S))
@@ -45,3 +46,4 @@ class QueueParams(Model):
     pending_s: float = Field(default=120.0, gt=0)
     least_losses: int = Field(default=3, ge=0)
     look_s: float = Field(default=60.0, gt=0)
+    data_mbit_per_s: float | None = Field(default=None, gt=0)

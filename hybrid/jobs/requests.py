@@ -52,7 +52,7 @@ class Request:
 
 def is_wrapped(spec: JobSpec) -> bool:
     """Return whether a job's command runs inside our wrapper."""
-    return spec.checkpoint is not None or spec.holds_group
+    return spec.checkpoint is not None or spec.holds_group or bool(spec.data)
 
 
 def request_of(job: Job, params: QueueParams, kit: Kit) -> Request:
@@ -100,4 +100,6 @@ def _environment(job: Job, params: QueueParams) -> Mapping[str, str]:
             env["HYBRID_SAVE_SIGNAL"] = spec.checkpoint.signal
         if job.resume_from:
             env["HYBRID_RESUME_FROM"] = job.resume_from
+    if spec.data:
+        env["HYBRID_DATA"] = json.dumps([[entry.url, entry.sha256] for entry in spec.data])
     return env

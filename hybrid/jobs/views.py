@@ -18,6 +18,7 @@ from hybrid.core.models import (
     Shape,
 )
 from hybrid.core.models.work import Checkpoint, JobView
+from hybrid.data.plan import CLOUD, Entry, Links, ship
 from hybrid.jobs.params import NO_WAIT_LIMIT_S, QueueParams
 
 NODE_ID = "ray.io/node-id"
@@ -69,6 +70,9 @@ def view_of(job: Job, params: QueueParams) -> JobView:
     checkpoint = None
     if saves is not None and not job.is_deaf:
         checkpoint = Checkpoint(save_s=saves.save_s, load_s=saves.load_s, size_gb=saves.size_gb)
+    # Unknown sizes and speeds stay unknown: such a job goes out at its last moment only.
+    entries = [Entry(entry.url, entry.size_gb, entry.place) for entry in spec.data]
+    shipment = ship(entries, CLOUD, Links(mbit_per_s=params.data_mbit_per_s))
     return JobView(
         job_id=job.job_id,
         units=(Demand(shape=shape_of(job), count=max(1, spec.nodes), selectors=selectors_of(job)),),
@@ -84,6 +88,8 @@ def view_of(job: Job, params: QueueParams) -> JobView:
         priority=spec.priority,
         is_filler=spec.job_class is JobClass.BEST_EFFORT,
         user=spec.user,
+        data_s=shipment.seconds,
+        data_usd=shipment.usd or 0.0,
     )
 
 

@@ -109,6 +109,11 @@ class JobSpec(Model):
                 f"a gang of {self.nodes} nodes needs gpus: what it holds on each node, such as "
                 "gpus=8; for work without GPUs leave nodes at 0"
             )
+        if self.data and self.holds_group:
+            raise ValueError(
+                "data is copied for jobs of one driver only: not with nodes, and not with "
+                'site="onprem" and gpus; let its program read the data itself'
+            )
         return self
 
     @property
