@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,35 @@ def test_the_copy_used_longest_ago_leaves_first(tmp_path: Path) -> None:
     first = stage(str(tmp_path / "a"), cache)
     second = stage(str(tmp_path / "b"), cache, limit_bytes=4)
     assert (first.exists(), second.exists()) == (False, True)
+
+
+class _Ranges(BaseHTTPRequestHandler):
+    asked: list[str] = []  # noqa: RUF012  # of the one server of this test
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range", "")
+        self.asked.append(wanted)
+        at = int(wanted.removeprefix("bytes=").rstrip("-") or 0)
+        self.send_response(206 if wanted else 200)
+        self.end_headers()
+        self.wfile.write(b"0123456789"[at:])
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_web_server_is_asked_for_the_rest_only(tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Ranges)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/a"
+        made = stage(url, tmp_path)
+        made.unlink()
+        made.with_suffix(".part").write_bytes(b"01234")
+        assert stage(url, tmp_path).read_bytes() == b"0123456789"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert _Ranges.asked == ["", "bytes=5-"]
