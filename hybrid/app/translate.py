@@ -74,6 +74,7 @@ def queue_params(settings: Settings, state_dir: Path) -> QueueParams:
             JobClass.BEST_EFFORT: NO_WAIT_LIMIT_S,
         },
         checkpoint_url=jobs.checkpoints or here,
+        data_mbit_per_s=jobs.data_speed_mbit,
     )
 
 

@@ -33,6 +33,12 @@ class Jobs(Section):
     fair_share: bool = Field(
         default=False, description="Of equal priority, users who hold fewer GPUs go first."
     )
+    data_speed_mbit: float | None = Field(
+        None,
+        gt=0,
+        description="How fast the data of jobs goes out to a cloud, Mbit/s. Unknown if absent: "
+        "then nothing is rented for a job with data before its last moment.",
+    )
     checkpoints: Text | None = Field(
         None,
         description="Folder that every node reaches, as an fsspec URL such as s3://team/jobs or "
