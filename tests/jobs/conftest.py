@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.world.fixtures import fast_path, quiet_log
+from tests.world.fixtures import count_histories, fast_path, quiet_log
 
-__all__ = ["fast_path", "quiet_log"]
+__all__ = ["count_histories", "fast_path", "quiet_log"]

@@ -237,7 +237,7 @@ class SimJobs:
     def _hold(self, ray_id: str, spec: JobSpec, selector: Mapping[str, str]) -> None:
         assert self.ray is not None
         env = spec.env
-        job_id = env.get("HYBRID_JOB_ID", ray_id)
+        job_id = ray_id.partition(".")[0]
         shape = {"GPU": spec.gpus} if spec.gpus else {}
         slots = [(selector["ray.io/node-id"], spec.gpus)] if "ray.io/node-id" in selector else []
         if "HYBRID_GROUP_BUNDLE" in env:

@@ -26,12 +26,14 @@ READS = frozenset(
         "log_end",
         "logs",
         "mode",
+        "note",
         "offers",
         "payments",
         "probe",
         "problem",
         "spends",
         "statuses",
+        "tasks",
         "view",
     }
 )
