@@ -339,3 +339,22 @@ def test_waiting_jobs_say_why(world: World) -> None:
     assert said[second.job_id] == "waits for GPUs, 1 job before it"
     assert said[never.job_id].startswith("nothing here can hold it: it needs a node of 64 GPUs")
     assert "5 nodes of 4 GPUs with site onprem, and there are 2 such nodes" in said[gang.job_id]
+
+
+def test_a_kept_place_whose_node_dies_is_given_back_and_another_found(world: World) -> None:
+    low = [world.desk.submit(spec(saves=True, priority=1)) for _ in range(2)]
+    world.jobs.deaf |= {one.job_id for one in low}
+    until(world, S.RUNNING, *low)
+    world.run(20)
+    world.desk.pause("out", owner="test")
+    high = world.desk.submit(spec(priority=90))
+    world.step()
+    [slot] = job(world, high).slots
+    assert states(world, high) == [S.QUEUED], "its place is still held by a job that saves"
+    world.ray.kill(world.ray.nodes[slot.node_id])
+
+    world.run(2 * STEP_S)
+    assert "job_unplaced" in kinds(world, high)
+    until(world, S.RUNNING, high)
+    assert job(world, high).slots[0].node_id != slot.node_id
+    assert job(world, high).ray_id == high.job_id, "it was never given to Ray before"
