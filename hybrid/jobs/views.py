@@ -131,7 +131,7 @@ def nodes_for_jobs(nodes: Iterable[Node], jobs: Iterable[Job]) -> tuple[Node, ..
     held: dict[str, dict[str, float]] = {}
     running: dict[str, dict[str, float]] = {}
     for job in jobs:
-        if not job.spec.is_queued:
+        if not job.spec.is_queued or not (job.slots or job.stop):
             continue
         shape = shape_of(job)
         for slot in job.slots:

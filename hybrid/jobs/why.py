@@ -42,8 +42,14 @@ def why_waiting(seen: Seen) -> Mapping[str, str]:
     home = [(node.total, node.labels) for node in there]
     home += [(host.shape, host.labels) for host in seen.hosts if host.name not in names]
     said = {}
+    known: dict[object, str] = {}
     for ahead, job in enumerate(queue):
-        why = _for_ever(job, home, seen.offers)
+        # Ten thousand jobs are of a few kinds.
+        spec = job.spec
+        kind = (tuple(shape_of(job).items()), spec.nodes, spec.site, spec.job_class)
+        if kind not in known:
+            known[kind] = _for_ever(job, home, seen.offers)
+        why = known[kind]
         if not why and job.job_id in rented_for:
             why = "a node is being rented for it"
         said[job.job_id] = why or _in_line(job, ahead)
