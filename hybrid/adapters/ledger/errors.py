@@ -111,8 +111,12 @@ def _trouble(err: Exception) -> Trouble:
     if isinstance(cause, OSError):
         return _FULL if cause.errno in (errno.ENOSPC, errno.EDQUOT) else _CANNOT_OPEN
     if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", 0)
+        # What SQLite says when there is no room for the index of its journal.
+        if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+            return _FULL
         # Extended codes carry the plain code in their low byte.
-        return _SQLITE.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, _STRANGE)
+        return _SQLITE.get(code & 0xFF, _STRANGE)
     state = getattr(cause, "sqlstate", None)
     if state is None:
         # psycopg: no SQLSTATE means the server was not there to give one.
