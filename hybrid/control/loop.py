@@ -167,6 +167,7 @@ class Loop:
     def _follow_clock(self) -> None:
         self.jumps.apply()
         by_s = self.jumps.notice()
+        self.jobs.follow_clock(by_s)
         if self.breach_since_s is not None:
             self.breach_since_s += by_s
         self.jumps.apply()

@@ -91,6 +91,18 @@ def with_progress(job: Job, saved: Saved | None, *, now_s: float) -> Job:
     return job.model_copy(update={"resume_from": saved.url, "progress_s": job.progress_s + gain_s})
 
 
+def moved_by(job: Job, by_s: float) -> Job:
+    """Return a job whose instants are told by a clock that was set by `by_s`."""
+    names = ("created_at_s", "state_at_s", "started_at_s", "useful_from_s")
+    changes: dict[str, object] = {
+        name: value + by_s for name in names if (value := getattr(job, name)) is not None
+    }
+    if job.stop is not None:
+        asked_at_s, until_s = job.stop.asked_at_s + by_s, job.stop.by_s + by_s
+        changes["stop"] = job.stop.model_copy(update={"asked_at_s": asked_at_s, "by_s": until_s})
+    return job.model_copy(update=changes)
+
+
 def placed(job: Job, slots: tuple[Slot, ...], at_s: float, message: str) -> Job:
     """Return a waiting job with a place, and with the number of its next attempt."""
     return job.model_copy(

@@ -53,6 +53,7 @@ class Dispatcher:
             the first step, when all of them are.
         _failed_at_s: When a job's submission or stop last failed.
         _waited_at_s: When Ray last said of a job that its driver waits.
+        _moved_by_s: By how much the clock was set since a job's instants were noted.
     """
 
     ledger: Ledger
@@ -67,6 +68,7 @@ class Dispatcher:
     _failed_at_s: dict[str, float] = field(default_factory=dict)
     _waited_at_s: dict[str, float] = field(default_factory=dict)
     _doubtful: set[str] | None = None
+    _moved_by_s: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make what only the dispatcher needs."""
@@ -82,6 +84,21 @@ class Dispatcher:
     def start(self) -> None:
         """Learn from history; call once before the first step."""
         self.pulse.look_back(list(self.ledger.jobs(limit=_HISTORY)))
+
+    def follow_clock(self, by_s: float) -> None:
+        """Move the instants of live jobs: the wall clock was set by so much.
+
+        Stored one by one; what the ledger refuses now is stored in a later step.
+        """
+        if by_s:
+            for job in self.book.live():
+                self._moved_by_s[job.job_id] = self._moved_by_s.get(job.job_id, 0.0) + by_s
+            self._waited_at_s.clear()
+        for job_id, moved_by_s in list(self._moved_by_s.items()):
+            told = self.book.get(job_id)
+            if told is not None and not told.state.is_ended:
+                self.book.save(attempts.moved_by(told, moved_by_s))
+            del self._moved_by_s[job_id]
 
     # --- each tick ------------------------------------------------------------------------
 

@@ -358,3 +358,36 @@ def test_a_kept_place_whose_node_dies_is_given_back_and_another_found(world: Wor
     until(world, S.RUNNING, high)
     assert job(world, high).slots[0].node_id != slot.node_id
     assert job(world, high).ray_id == high.job_id, "it was never given to Ray before"
+
+
+@pytest.mark.parametrize("by_s", [3_600.0, -3_600.0])
+def test_a_clock_that_is_set_makes_no_job_late_or_early(world: World, by_s: float) -> None:
+    running = [world.desk.submit(spec()) for _ in range(2)]
+    until(world, S.RUNNING, *running)
+    waiting = world.desk.submit(spec(job_class=JobClass.LONG, saves=True))
+    world.run(10)
+    before = job(world, waiting)
+    world.jump_before[world.loop.tick_count] = by_s
+    world.run(60)
+
+    after = job(world, waiting)
+    assert after.created_at_s == before.created_at_s + by_s
+    assert after.state is S.QUEUED
+    assert world.alive() == [], "nothing is rented for it"
+    assert job(world, running[0]).useful_from_s is not None
+    assert states(world, *running) == [S.RUNNING, S.RUNNING]
+
+
+def test_a_save_is_given_its_time_though_the_clock_is_set(world: World) -> None:
+    low = [world.desk.submit(spec(saves=True, priority=1)) for _ in range(2)]
+    world.jobs.deaf |= {one.job_id for one in low}
+    until(world, S.RUNNING, *low)
+    world.run(20)
+    world.desk.pause("out", owner="test")
+    world.desk.submit(spec(priority=90))
+    world.run(2 * STEP_S)
+    world.jump_before[world.loop.tick_count] = 3_600.0
+    world.run(2 * STEP_S)
+    assert states(world, *low) == [S.RUNNING, S.RUNNING], "it still has half a minute"
+    world.run(60)
+    assert states(world, *low).count(S.QUEUED) == 1
