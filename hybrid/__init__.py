@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hybrid import errors
-    from hybrid.client import AsyncClient, Checkpoint, Client, Job
+    from hybrid.client import AsyncClient, Checkpoint, Client, DataEntry, Job
     from hybrid.job.checkpoint import (
         checkpoint_exit,
         checkpoint_requested,
@@ -25,6 +25,7 @@ __all__ = [
     "AsyncClient",
     "Checkpoint",
     "Client",
+    "DataEntry",
     "Job",
     "__version__",
     "checkpoint_exit",
@@ -43,6 +44,7 @@ _HOME = {
     "AsyncClient": "hybrid.client",
     "Checkpoint": "hybrid.client",
     "Client": "hybrid.client",
+    "DataEntry": "hybrid.client",
     "Job": "hybrid.client",
     "checkpoint_exit": "hybrid.job.checkpoint",
     "checkpoint_requested": "hybrid.job.checkpoint",

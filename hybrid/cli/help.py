@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "The cluster": ("up", "down", "status", "nodes", "doctor"),
     "Work": ("submit", "jobs", "logs", "cancel", "audit", "env"),
-    "Decisions and money": ("plan", "offers", "events", "cost"),
+    "Decisions and money": ("plan", "offers", "data", "events", "cost"),
     "Simulation": ("trace", "sim", "advise"),
     "Operating": ("drain", "pause", "resume", "gc"),
     "Settings": ("config", "version"),

@@ -11,10 +11,11 @@ import typer
 
 from hybrid.adapters.clock import SystemClock
 from hybrid.cli import output
+from hybrid.cli.data import entry_of
 from hybrid.cli.exits import ExitCode, StopError
 from hybrid.cli.jobs import print_piece
 from hybrid.cli.options import Cluster, Json, connect, duration_option, seconds
-from hybrid.client.client import Checkpoint
+from hybrid.client.client import Checkpoint, DataEntry
 
 if TYPE_CHECKING:
     from hybrid.client import Job
@@ -97,6 +98,13 @@ def submit(
     load_time: Annotated[
         str, duration_option("--load-time", help="And a load.", default="90s")
     ] = "90s",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL[=SIZE][@PLACE]",
+            help="Repeatable: copied to its node before it starts; see `hybrid data plan`.",
+        ),
+    ] = None,
     save_signal: Annotated[
         SaveSignal, typer.Option(help="Signal that asks it to save; it asks by itself without.")
     ] = SaveSignal.NONE,
@@ -147,6 +155,7 @@ def submit(
         lasts_s=seconds(lasts) or 0.0,
         retries=retries,
         checkpoint=promise,
+        data=[_entry(one) for one in data or ()],
     )
     if not (wait or follow):
         if json:
@@ -171,6 +180,11 @@ def submit(
 def entrypoint_of(command: list[str]) -> str:
     """Return the shell command that means these words; one word is a shell command itself."""
     return command[0] if len(command) == 1 else shlex.join(command)
+
+
+def _entry(written: str) -> DataEntry:
+    entry = entry_of(written)
+    return DataEntry(url=entry.url, size_gb=entry.size_gb, place=entry.place)
 
 
 def instant_of(text: str) -> float | None:

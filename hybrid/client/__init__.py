@@ -10,7 +10,7 @@ Importing it is cheap; HTTP and models are loaded on first use.
 from __future__ import annotations
 
 from hybrid.client.aio import AsyncClient, AsyncJob
-from hybrid.client.client import Checkpoint, Client
+from hybrid.client.client import Checkpoint, Client, DataEntry
 from hybrid.client.errors import (
     ApiError,
     NoClusterError,
@@ -28,6 +28,7 @@ __all__ = [
     "AsyncJob",
     "Checkpoint",
     "Client",
+    "DataEntry",
     "Job",
     "NoClusterError",
     "RefusedError",

@@ -6,7 +6,7 @@ import getpass
 import json
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -49,6 +49,23 @@ class Checkpoint:
 
 LOOK_S = 120.0
 """How long a look into all clouds may take."""
+
+
+@dataclass(frozen=True)
+class DataEntry:
+    """A file that a job reads, copied to its node before it starts; see docs/data.md.
+
+    Attributes:
+        url: A local path, http(s), or an fsspec URL.
+        size_gb: In GB (10^9 bytes); `None` when not known.
+        place: Where it lies: `onprem`, a provider such as `aws`, or `aws/us-east-1`.
+        sha256: Checked after each copy; `""`: not checked.
+    """
+
+    url: str
+    size_gb: float | None = None
+    place: str = "onprem"
+    sha256: str = ""
 
 
 class Client:
@@ -113,6 +130,7 @@ class Client:
         lasts_s: float = 0.0,
         retries: int = 0,
         checkpoint: Checkpoint | bool | None = None,
+        data: Sequence[DataEntry] = (),
     ) -> Job:
         """Queue a job.
 
@@ -142,6 +160,7 @@ class Client:
             retries: How often it starts anew after it failed.
             checkpoint: What it promises about being stopped (docs/checkpoints.md); `True` for
                 the defaults. Without one it is never moved.
+            data: What is copied to its node before it starts (docs/data.md).
 
         Raises:
             ConfigError: `working_dir` cannot be sent, or a value is out of bounds (a
@@ -167,6 +186,7 @@ class Client:
             "lasts_s": lasts_s,
             "retries": retries,
             "checkpoint": _promise(checkpoint),
+            "data": [asdict(entry) for entry in data],
         }
         body = {"spec": spec, "job_id": job_id or f"j-{secrets.token_hex(6)}"}
         try:

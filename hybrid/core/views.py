@@ -301,6 +301,36 @@ class AuditView(Model):
     notes: tuple[str, ...] = ()
 
 
+class DataShipmentView(Model):
+    """What it takes to bring a job's data to one place.
+
+    Attributes:
+        seconds: `None`: a size or a speed is not known.
+        usd: What leaving other places costs; `None`: a size that has a price is not known.
+    """
+
+    place: str
+    seconds: float | None
+    usd: float | None
+    unknown: tuple[str, ...] = ()
+
+
+class DataPlanView(Model):
+    """`hybrid data plan --json`: shipping a job's data against waiting for home.
+
+    Attributes:
+        size_gb: Of all of it, in GB (10^9 bytes); `None`: not known.
+        is_burst: Whether going out is faster than waiting.
+    """
+
+    api_version: int = API_VERSION
+    size_gb: float | None
+    wait_s: float | None
+    shipments: tuple[DataShipmentView, ...]
+    is_burst: bool
+    why: str
+
+
 class EventsView(Model):
     """`hybrid events --json`, oldest first.
 

@@ -26,7 +26,9 @@ from hybrid.core.models import Event, Job
 from hybrid.core.offline import OfflinePlanView
 from hybrid.core.views import (
     Accepted,
+    AuditView,
     CostView,
+    DataPlanView,
     EventsView,
     GcView,
     InstancesView,
@@ -67,6 +69,8 @@ COMMANDS: Sequence[tuple[str, str, type[BaseModel]]] = (
         "(command line only)",
         TraceView,
     ),
+    ("hybrid data plan --json", "(command line only)", DataPlanView),
+    ("hybrid audit --json", "GET /api/v1/jobs/ID/audit", AuditView),
     ("hybrid advise --json", "(command line only)", AdviceView),
     ("hybrid sim run, hybrid sim compare --json", "(command line only)", SimRunsView),
     ("hybrid sim bench --json", "(command line only)", BenchView),

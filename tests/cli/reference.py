@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 import hybrid
 from hybrid import errors, placement
-from hybrid.client import AsyncClient, Checkpoint, Client, Job
+from hybrid.client import AsyncClient, Checkpoint, Client, DataEntry, Job
 from hybrid.core.quantity import duration_text, size_text
 from hybrid.settings.catalogue import Key, keys
 from hybrid.settings.model import Settings
@@ -225,6 +225,7 @@ def python() -> str:
     ):
         parts += _entry(f"hybrid.{name}", getattr(hybrid, name), "###")
     parts += ["", "## hybrid.Checkpoint", "", "```text", *_doc(Checkpoint), "```"]
+    parts += ["", "## hybrid.DataEntry", "", "```text", *_doc(DataEntry), "```"]
     for kind in (Client, Job):
         parts += ["", f"## hybrid.{kind.__name__}", "", "```text", *_doc(kind), "```"]
         parts += _members(kind)
