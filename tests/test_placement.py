@@ -163,7 +163,10 @@ def test_serve_replicas_run_where_they_may(local_ray: LocalRay) -> None:
         def __call__(self): return here()
     serve.start(proxy_location="Disabled")
     serve.run(Model.bind(), route_prefix=None)
+    import os
     from ray.util.state import list_actors
+    # Other Rays may run on this machine.
+    os.environ["RAY_ADDRESS"] = ray.get_runtime_context().gcs_address
     alive = list_actors(filters=[("state", "=", "ALIVE")])
     replicas = [actor for actor in alive if actor.class_name.startswith("ServeReplica")]
     say(sorted(site_by_id[replica.node_id] for replica in replicas))

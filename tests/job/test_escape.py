@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.adapters.ray.cluster import RayCluster
+from hybrid.core.models import NodeStatus
 from tests.ray_cluster import LocalRay, wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -25,7 +26,8 @@ def nodes_of(local_ray: LocalRay) -> dict[str, str]:
 
     def are_there() -> bool:
         for node in cluster.view().nodes:
-            if node.labels.get("role") != "head":
+            # Nodes of other tests are seen for a while after their end.
+            if node.status is not NodeStatus.DEAD and node.labels.get("role") != "head":
                 found[node.labels["site"]] = node.node_id
         return len(found) == 2
 
