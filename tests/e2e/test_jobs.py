@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hybrid.client import WaitTimeoutError
+from hybrid.client import Job, WaitTimeoutError
 from hybrid.core.models import JobState
 from tests.e2e.deployment import WORK, Deployment
 
@@ -84,14 +84,20 @@ def test_a_cancelled_job_ends_and_stays_cancelled(cluster: Deployment) -> None:
     cluster.wait_until(lambda: not any(cluster.busy_gpus().values()), "its task to end")
 
 
+def words_on(cluster: Deployment, job: Job) -> str:
+    """Return what `hybrid jobs` says of a job."""
+    return next(row.message for row in cluster.client.jobs().jobs if row.job_id == job.id)
+
+
 def test_a_job_that_waits_for_room_is_cancelled_too(cluster: Deployment) -> None:
     job = cluster.client.submit("echo never", gpus=64)
-    cluster.wait_until(lambda: job.status() is JobState.SUBMITTED, "Ray to have it")
+    cluster.wait_until(lambda: "nothing here can hold it" in words_on(cluster, job), "the reason")
+    assert job.status() is JobState.QUEUED
+    assert not cluster.status().demand, "Ray never hears of it"
 
     job.cancel()
 
     assert job.wait() is JobState.CANCELLED
-    cluster.wait_until(lambda: not cluster.status().demand, "its demand to go")
 
 
 def test_a_failed_job_says_why(cluster: Deployment) -> None:
