@@ -165,12 +165,16 @@ class Loop:
         self._try(self.finisher.renew_leases)
 
     def _follow_clock(self) -> None:
-        self.jumps.apply()
+        self._store_moves()
         by_s = self.jumps.notice()
         self.jobs.follow_clock(by_s)
         if self.breach_since_s is not None:
             self.breach_since_s += by_s
+        self._store_moves()
+
+    def _store_moves(self) -> None:
         self.jumps.apply()
+        self.jobs.settle_clock()
 
     # --- observe --------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from hybrid.core.models.work import Slot
 from hybrid.jobs.params import QueueParams
 
 _S = JobState
+_INSTANTS = ("created_at_s", "state_at_s", "started_at_s", "useful_from_s")
 
 
 class Saved(NamedTuple):
@@ -93,14 +94,28 @@ def with_progress(job: Job, saved: Saved | None, *, now_s: float) -> Job:
 
 def moved_by(job: Job, by_s: float) -> Job:
     """Return a job whose instants are told by a clock that was set by `by_s`."""
-    names = ("created_at_s", "state_at_s", "started_at_s", "useful_from_s")
     changes: dict[str, object] = {
-        name: value + by_s for name in names if (value := getattr(job, name)) is not None
+        name: value + by_s for name in _INSTANTS if (value := getattr(job, name)) is not None
     }
     if job.stop is not None:
         asked_at_s, until_s = job.stop.asked_at_s + by_s, job.stop.by_s + by_s
         changes["stop"] = job.stop.model_copy(update={"asked_at_s": asked_at_s, "by_s": until_s})
     return job.model_copy(update=changes)
+
+
+def latest_s(job: Job) -> float:
+    """Return the last instant of a job that lies in the past, by a clock that was not set."""
+    asked = (job.stop.asked_at_s,) if job.stop else ()
+    return max(job.created_at_s, job.state_at_s, *asked)
+
+
+def with_move(told: Job, before: Job, after: Job) -> Job:
+    """Return a job with the moved instants of those that nobody changed meanwhile.
+
+    So a write whose answer was lost can be repeated, and moves nothing twice.
+    """
+    names = [n for n in (*_INSTANTS, "stop") if getattr(told, n) == getattr(before, n)]
+    return told.model_copy(update={name: getattr(after, name) for name in names})
 
 
 def placed(job: Job, slots: tuple[Slot, ...], at_s: float, message: str) -> Job:

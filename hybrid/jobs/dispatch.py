@@ -37,6 +37,9 @@ _LOST_AFTER_S = 60.0
 # Packages that never got a job are found by time alone.
 _PRUNE_EVERY_S = 3600.0
 
+# Corrections of less are the daily work of NTP.
+_AHEAD_S = 5.0
+
 # The jobs of before a restart that the pulse is learned from.
 _HISTORY = 2_000
 
@@ -53,7 +56,7 @@ class Dispatcher:
             the first step, when all of them are.
         _failed_at_s: When a job's submission or stop last failed.
         _waited_at_s: When Ray last said of a job that its driver waits.
-        _moved_by_s: By how much the clock was set since a job's instants were noted.
+        _moved: Jobs before and after the clock was set, until that is stored.
     """
 
     ledger: Ledger
@@ -68,7 +71,7 @@ class Dispatcher:
     _failed_at_s: dict[str, float] = field(default_factory=dict)
     _waited_at_s: dict[str, float] = field(default_factory=dict)
     _doubtful: set[str] | None = None
-    _moved_by_s: dict[str, float] = field(default_factory=dict)
+    _moved: dict[str, tuple[Job, Job]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make what only the dispatcher needs."""
@@ -82,23 +85,37 @@ class Dispatcher:
         self._prune_at_s = self.clock.monotonic_s()
 
     def start(self) -> None:
-        """Learn from history; call once before the first step."""
+        """Learn from history; call once before the first step.
+
+        Jobs of the future say that the clock was set back while no controller ran.
+        """
         self.pulse.look_back(list(self.ledger.jobs(limit=_HISTORY)))
+        now_s = self.clock.now_s()
+        for job in self.book.live():
+            ahead_s = attempts.latest_s(job) - now_s
+            if ahead_s >= _AHEAD_S:
+                self._moved[job.job_id] = (job, attempts.moved_by(job, -ahead_s))
 
     def follow_clock(self, by_s: float) -> None:
         """Move the instants of live jobs: the wall clock was set by so much.
 
-        Stored one by one; what the ledger refuses now is stored in a later step.
+        Call `settle_clock` before, so that nothing is pending, and afterwards.
         """
-        if by_s:
-            for job in self.book.live():
-                self._moved_by_s[job.job_id] = self._moved_by_s.get(job.job_id, 0.0) + by_s
-            self._waited_at_s.clear()
-        for job_id, moved_by_s in list(self._moved_by_s.items()):
+        if not by_s:
+            return
+        for job in self.book.live():
+            self._moved[job.job_id] = (job, attempts.moved_by(job, by_s))
+        self._waited_at_s.clear()
+
+    def settle_clock(self) -> None:
+        """Store the moved instants. Raises `LedgerError`; call again then."""
+        for job_id, (before, after) in list(self._moved.items()):
             told = self.book.get(job_id)
             if told is not None and not told.state.is_ended:
-                self.book.save(attempts.moved_by(told, moved_by_s))
-            del self._moved_by_s[job_id]
+                moved = attempts.with_move(told, before, after)
+                if moved != told:
+                    self.book.save(moved)
+            del self._moved[job_id]
 
     # --- each tick ------------------------------------------------------------------------
 
@@ -190,10 +207,22 @@ class Dispatcher:
         for job in self.book.live():
             if job.state is not _S.QUEUED or job.is_cancel_asked:
                 continue
-            is_placed = bool(job.slots) and (self._is_doubtful(job) or self._has_room(job))
-            if is_placed or not job.spec.is_queued:
+            if not job.spec.is_queued or (job.slots and self._may_start(job)):
                 ready.append(job)
         return ready
+
+    def _may_start(self, job: Job) -> bool:
+        if not self._is_doubtful(job):
+            return self._has_room(job)
+        # A place is taken by the job itself, or by one that still saves: Ray knows. It is asked
+        # for these few only, and raises `ClusterError`.
+        if not self.rooms.problem(job) or job.ray_id in self.runner.statuses():
+            self._unknown_since_s.pop(job.job_id, None)
+            return True
+        if self._is_missed_for_long(job):
+            self._unknown_since_s.pop(job.job_id, None)
+            self._doubt(job.job_id, is_over=True)
+        return False
 
     def _has_room(self, job: Job) -> bool:
         problem = self.rooms.problem(job)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hybrid.core.errors import LedgerError
 from hybrid.core.models import Job, JobClass, JobSpec, JobState, SavedWork
 from hybrid.core.policy.jobs.params import JobParams
 from tests.world.quick import STEP_S, roomy_params
+from tests.world.trace import Point
 from tests.world.world import World
 
 S = JobState
@@ -391,3 +393,55 @@ def test_a_save_is_given_its_time_though_the_clock_is_set(world: World) -> None:
     assert states(world, *low) == [S.RUNNING, S.RUNNING], "it still has half a minute"
     world.run(60)
     assert states(world, *low).count(S.QUEUED) == 1
+
+
+@pytest.mark.parametrize("by_s", [0.0, 3_600.0, -3_600.0])
+def test_a_new_controller_gives_no_job_a_place_whose_holder_still_saves(
+    world: World, by_s: float
+) -> None:
+    """`SimJobs` refuses a job whose node has no room. The clock may be set meanwhile."""
+    low = [world.desk.submit(spec(saves=True, priority=1)) for _ in range(2)]
+    world.jobs.deaf |= {one.job_id for one in low}
+    until(world, S.RUNNING, *low)
+    world.run(20)
+    world.desk.pause("out", owner="test")
+    high = world.desk.submit(spec(priority=90))
+    world.run(2 * STEP_S)
+    assert job(world, high).slots, "a place is kept for it"
+
+    world.clock.jump(by_s)
+    world.boot()
+    world.step()
+    until(world, S.RUNNING, high, within_s=90.0)
+
+    assert states(world, *low).count(S.RUNNING) == 1
+    assert world.jobs.starts[high.job_id] == 1
+
+
+@pytest.mark.parametrize("is_after", [False, True], ids=["before-commit", "after-commit"])
+@pytest.mark.parametrize("by_s", [3_600.0, -3_600.0])
+def test_jobs_are_moved_once_although_a_write_fails_in_the_middle(
+    world: World, by_s: float, is_after: bool
+) -> None:
+    for _ in range(4):
+        world.desk.submit(spec())
+    world.run(20)
+    before = {one.job_id: one.created_at_s for one in world.ledger.jobs()}
+    breach_at_s = world.loop.breach_since_s = world.clock.now_s()
+    failed: list[Point] = []
+
+    def fail(point: Point) -> None:
+        if point.call == "save_job" and point.is_after == is_after and not failed:
+            failed.append(point)
+            raise LedgerError("disk full")
+
+    world.clock.jump(by_s)
+    world.tracer.hook = fail
+    with pytest.raises(LedgerError):
+        world.step()
+    world.tracer.hook = None
+    assert world.loop.breach_since_s == breach_at_s + by_s
+    world.run(10)
+
+    after = {one.job_id: one.created_at_s for one in world.ledger.jobs()}
+    assert after == {job_id: at_s + by_s for job_id, at_s in before.items()}
