@@ -12,17 +12,14 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from hybrid.client import waiting
 from hybrid.client.client import Client
-from hybrid.client.errors import WaitTimeoutError
-from hybrid.client.job import Job
+from hybrid.client.job import Job, Look
 
 if TYPE_CHECKING:
     from hybrid.core import models
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_POLL_S = (0.2, 0.5, 1.0, 2.0)
 
 
 def _client_call(
@@ -71,27 +68,11 @@ class AsyncJob:
 
     async def wait(self, timeout: float | None = None) -> models.JobState:  # noqa: ASYNC109 - as `Job.wait`
         """Wait until the job has ended, and return how; see `Job.wait`."""
-        started_s = waiting.monotonic_s()
-        polls = 0
-        while True:
-            # A look that outlives a controller's restart.
-            state = await self.status() if polls == 0 else await asyncio.to_thread(self._look)
-            if state.is_ended:
-                return state
-            pause_s = _POLL_S[min(polls, len(_POLL_S) - 1)]
-            polls += 1
-            if timeout is not None:
-                left_s = started_s + timeout - waiting.monotonic_s()
-                if left_s <= 0:
-                    raise WaitTimeoutError(f"job {self.id} still goes on after {timeout:g} s")
-                pause_s = min(pause_s, left_s)
+        look = await asyncio.to_thread(Look, self.job)
+        while (pause_s := look.pause_s(timeout)) is not None:
             await asyncio.sleep(pause_s)
-
-    def _look(self) -> models.JobState:
-        try:
-            return self.job.wait(timeout=0.0)
-        except WaitTimeoutError:
-            return self.job.status()
+            await asyncio.to_thread(look.again)
+        return look.state
 
     async def logs(self) -> str:
         """Return the output so far."""

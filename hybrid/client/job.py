@@ -66,26 +66,11 @@ class Job:
             WaitTimeoutError: It still goes on.
             UnreachableError: The controller is away for more than a minute.
         """
-        started_s = waiting.monotonic_s()
-        state = self.status()
-        seen_s = started_s
-        polls = 0
-        while not state.is_ended:
-            pause_s = _POLL_S[min(polls, len(_POLL_S) - 1)]
-            polls += 1
-            if timeout is not None:
-                left_s = started_s + timeout - waiting.monotonic_s()
-                if left_s <= 0:
-                    raise WaitTimeoutError(f"job {self._id} still goes on after {timeout:g} s")
-                pause_s = min(pause_s, left_s)
+        look = Look(self)
+        while (pause_s := look.pause_s(timeout)) is not None:
             waiting.sleep(pause_s)
-            try:
-                state = self.status()
-                seen_s = waiting.monotonic_s()
-            except (UnreachableError, NoClusterError):
-                if waiting.monotonic_s() - seen_s > _AWAY_S:
-                    raise
-        return state
+            look.again()
+        return look.state
 
     @overload
     def logs(self, follow: Literal[False] = ...) -> str: ...
@@ -143,3 +128,47 @@ class Job:
                     raise
             else:
                 return
+
+
+class Look:
+    """Looks at a job again and again until it has ended; who pauses in between is not its matter.
+
+    The first look, made here, raises what `Job.status` does; a controller that is away later is
+    waited for.
+
+    Attributes:
+        state: As of the last look that was answered.
+    """
+
+    def __init__(self, job: Job) -> None:
+        """Look for the first time."""
+        self._job = job
+        self._started_s = self._seen_s = waiting.monotonic_s()
+        self._count = 0
+        self.state = job.status()
+
+    def pause_s(self, timeout: float | None) -> float | None:
+        """Return how long to pause before the next look, or `None` when the job has ended.
+
+        Raises:
+            WaitTimeoutError: It still goes on after so many seconds.
+        """
+        if self.state.is_ended:
+            return None
+        pause_s = _POLL_S[min(self._count, len(_POLL_S) - 1)]
+        self._count += 1
+        if timeout is None:
+            return pause_s
+        left_s = self._started_s + timeout - waiting.monotonic_s()
+        if left_s <= 0:
+            raise WaitTimeoutError(f"job {self._job.id} still goes on after {timeout:g} s")
+        return min(pause_s, left_s)
+
+    def again(self) -> None:
+        """Look. Raises `UnreachableError` when the controller is away for long."""
+        try:
+            self.state = self._job.status()
+            self._seen_s = waiting.monotonic_s()
+        except (UnreachableError, NoClusterError):
+            if waiting.monotonic_s() - self._seen_s > _AWAY_S:
+                raise

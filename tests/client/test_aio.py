@@ -61,3 +61,18 @@ def test_output_is_followed(lab: Running) -> None:
             return "".join([piece async for piece in job.follow_logs()])
 
     assert asyncio.run(work()) == "".join(lab.service.log_pieces)
+
+
+def test_a_controller_that_restarts_is_waited_for(lab: Running) -> None:
+    async def work() -> JobState:
+        async with hybrid.AsyncClient() as client:
+            job = await client.submit("python a.py")
+            wait = asyncio.create_task(job.wait(timeout=30))
+            await asyncio.sleep(0.1)
+            await asyncio.to_thread(lab.stop)
+            await asyncio.sleep(0.6)
+            await asyncio.to_thread(lab.start)
+            lab.service.finish(job.id, JobState.SUCCEEDED, "")
+            return await wait
+
+    assert asyncio.run(work()) is JobState.SUCCEEDED
