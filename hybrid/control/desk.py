@@ -74,6 +74,7 @@ class Desk(Commands):
 
     def _take(self) -> Published:
         loop, now_s = self.loop, self.clock.now_s()
+        hosts = loop.base.hosts(loop.ray.view.nodes)
         rented, sources = loop.reconciler.reports.told(loop.book.all()), loop.sources()
         found = alarms(
             rented,
@@ -92,7 +93,7 @@ class Desk(Commands):
             controller=self._controller(),
             mode=loop.mode,
             ray=loop.ray.view,
-            hosts=loop.base.hosts(loop.ray.view.nodes),
+            hosts=hosts,
             statuses=dict(loop.base.statuses),
             rented=rented,
             plan=self._plan(),
@@ -106,7 +107,7 @@ class Desk(Commands):
             queue=Seen(
                 jobs=tuple(loop.jobs.book.live()) if loop.is_ready else (),
                 nodes=loop.ray.view.nodes,
-                hosts=loop.base.hosts(loop.ray.view.nodes),
+                hosts=hosts,
                 offers=loop.clouds.offers(),
                 actions=loop.plan.actions,
             ),

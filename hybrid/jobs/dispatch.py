@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeAlias
 
 from hybrid.core.errors import ClusterError, JobError
@@ -204,19 +205,20 @@ class Dispatcher:
     def _ready(self) -> list[Job]:
         """Return what can be given to Ray now; places that are gone are given back."""
         ready = []
+        known = cache(self.runner.statuses)  # asked for doubtful jobs only, and once for all
         for job in self.book.live():
             if job.state is not _S.QUEUED or job.is_cancel_asked:
                 continue
-            if not job.spec.is_queued or (job.slots and self._may_start(job)):
+            if not job.spec.is_queued or (job.slots and self._may_start(job, known)):
                 ready.append(job)
         return ready
 
-    def _may_start(self, job: Job) -> bool:
+    def _may_start(self, job: Job, known: Callable[[], Mapping[str, JobStatus]]) -> bool:
         if not self._is_doubtful(job):
             return self._has_room(job)
-        # A place is taken by the job itself, or by one that still saves: Ray knows. It is asked
-        # for these few only, and raises `ClusterError`.
-        if not self.rooms.problem(job) or job.ray_id in self.runner.statuses():
+        # A place is taken by the job itself, or by one that still saves: Ray knows, or raises
+        # `ClusterError`.
+        if not self.rooms.problem(job) or job.ray_id in known():
             self._unknown_since_s.pop(job.job_id, None)
             return True
         if self._is_missed_for_long(job):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from hybrid.core.models import Job, Offer
 from hybrid.core.outcomes import Outcomes
 from hybrid.core.policy.jobs.params import JobParams
+from hybrid.core.policy.jobs.terms import reserve_s
 from hybrid.core.policy.plan import Starts
 from hybrid.core.rate import Rate
 
@@ -61,9 +62,8 @@ class Pulse:
         self, now_s: float, offers: Iterable[Offer], boot_s_by_offer: Mapping[str, float]
     ) -> Starts | None:
         """Return how jobs got their places; `None` before the first start."""
-        boots = [boot_s_by_offer.get(offer.offer_id, offer.boot_s) for offer in offers]
-        reserve_s = max(boots, default=0.0) + self._params.guard_s
-        starts = self._outcomes.starts(now_s, self._params.soon_ratio * reserve_s)
+        soon_s = self._params.soon_ratio * reserve_s(offers, boot_s_by_offer, self._params)
+        starts = self._outcomes.starts(now_s, soon_s)
         return starts if starts.count else None
 
     def released_gpus_per_s(self, now_s: float) -> float | None:

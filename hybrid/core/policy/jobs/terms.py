@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from hybrid.core.models import Offer
 from hybrid.core.models.work import JobView
 from hybrid.core.policy.jobs.params import NEVER_EARLY, JobParams
 from hybrid.core.policy.plan import Snapshot, Starts
@@ -143,18 +145,25 @@ class Terms:
 
 def terms_of(snapshot: Snapshot, params: JobParams) -> Terms:
     """Return the clock of a plan."""
-    # Which offer it will be is not known yet; the slowest keeps every promise.
-    boots = [snapshot.boot_s_by_offer.get(o.offer_id, o.boot_s) for o in snapshot.offers]
     prices = [o.usd_per_hour / o.gpu_count for o in snapshot.offers if o.gpu_count]
     return Terms(
         now_s=snapshot.now_s,
         params=params,
-        reserve_s=max(boots, default=0.0) + params.guard_s,
+        reserve_s=reserve_s(snapshot.offers, snapshot.boot_s_by_offer, params),
         late_budget=late_budget(snapshot.starts, params),
         is_home_soon=is_home_soon(snapshot.starts, params),
         is_suspending_futile=is_suspending_futile(snapshot.starts, params),
         usd_per_gpu_hour=min(prices, default=0.0),
     )
+
+
+def reserve_s(
+    offers: Iterable[Offer], boot_s_by_offer: Mapping[str, float], params: JobParams
+) -> float:
+    """Return the time from the wish for a node to the node, plus the guard."""
+    # Which offer it will be is not known yet; the slowest keeps every promise.
+    boots = [boot_s_by_offer.get(offer.offer_id, offer.boot_s) for offer in offers]
+    return max(boots, default=0.0) + params.guard_s
 
 
 def late_budget(starts: Starts | None, params: JobParams) -> float | None:
