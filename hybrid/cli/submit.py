@@ -191,9 +191,9 @@ def instant_of(text: str) -> float | None:
     """Return when a `--deadline` is, seconds since the epoch; `None` for no such word."""
     if not text:
         return None
-    if text.startswith("in "):
-        return SystemClock().now_s() + (seconds(text.removeprefix("in ")) or 0.0)
     try:
+        if text.startswith("in "):
+            return SystemClock().now_s() + (seconds(text.removeprefix("in ")) or 0.0)
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         raise typer.BadParameter(

@@ -202,3 +202,16 @@ def test_audit_shows_what_left_a_jobs_site(run: Run, lab: Lab) -> None:
     assert "may run on onprem; it ran on: cloud, onprem. Not kept: 1 tasks and actors" in shown.out
     assert "Loader" in shown.out
     assert shown.code == 0
+
+
+@pytest.mark.parametrize("when", ["tomorrow", "in x", "in 8"])
+def test_a_senseless_deadline_is_a_usage_error(run: Run, when: str) -> None:
+    refused = run("submit", "--deadline", when, "--", "x")
+
+    assert refused.code == 2
+    assert "--deadline takes 'in 8h', or a time such as" in refused.err
+
+
+def test_a_deadline_is_an_instant(run: Run, lab: Lab) -> None:
+    run("submit", "--gpus", "1", "--deadline", "2026-12-24T18:00:00+00:00", "--", "x")
+    assert newest(lab).spec.deadline_at_s == 1_798_135_200.0
