@@ -49,7 +49,7 @@ class Request:
     """One signed request.
 
     Attributes:
-        service: `ec2`, `ssm` or `pricing`, from the signature's scope, as is the region.
+        service: Such as `ec2` or `s3`, from the signature's scope, as is the region.
         params: Of the query protocol, flattened: `TagSpecification.1.Tag.1.Key`.
     """
 
@@ -163,7 +163,8 @@ def _signature(request: Request, scope: re.Match[str], secret: str) -> str:
     for name in scope["headers"].split(";"):
         key = name.upper().replace("-", "_")
         headers[name] = environ.get(key if name == "content-type" else f"HTTP_{key}", "")
-    url = f"http://{environ['HTTP_HOST']}{environ['PATH_INFO']}"
+    query = environ.get("QUERY_STRING", "")
+    url = f"http://{environ['HTTP_HOST']}{environ['PATH_INFO']}{'?' if query else ''}{query}"
     signed = AWSRequest(environ["REQUEST_METHOD"], url, data=request.body, headers=headers)
     signed.context["timestamp"] = environ["HTTP_X_AMZ_DATE"]
     auth = SigV4Auth(Credentials(scope["key"], secret), scope["service"], scope["region"])

@@ -1,0 +1,1 @@
+"""Stub providers: the real ones' schemas, without their clouds."""
