@@ -51,7 +51,7 @@ def extract(full: Mapping[str, Any], name: str, wanted: Mapping[str, set[str]]) 
     _, version, source = SOURCES[name]
     provider = full["provider"] or {"block": {"attributes": {}}}
     attributes = {
-        key: _optional(value)
+        key: value
         for key, value in provider["block"].get("attributes", {}).items()
         if key not in _RESERVED
     }
@@ -61,15 +61,19 @@ def extract(full: Mapping[str, Any], name: str, wanted: Mapping[str, set[str]]) 
         "provider": {"block": {"attributes": attributes, "block_types": blocks}},
     }
     return head | {
-        kind: {t: full[kind][t] for t in sorted(types) if t.startswith(f"{name}_")}
+        kind: {t: _forgetful(full[kind][t]) for t in sorted(types) if t.startswith(f"{name}_")}
         for kind, types in wanted.items()
     }
 
 
-def _optional(attribute: Mapping[str, Any]) -> dict[str, Any]:
-    # The real ones find what they require in the environment, too.
-    kept = {k: v for k, v in attribute.items() if k != "required"}
-    return {**kept, "optional": True}
+def _forgetful(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema whose write-only arguments say so: the bindings know them by name only."""
+    attributes = schema["block"].get("attributes", {})
+    kept = {
+        key: {**value, "write_only": True} if key.endswith("_wo") else value
+        for key, value in attributes.items()
+    }
+    return {**schema, "block": {**schema["block"], "attributes": kept}}
 
 
 def text(schemas: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,26 @@ def mark(planned: Mapping[str, Any]) -> str:
     """Return a few digits that stand for what an object was made of."""
     words = json.dumps(planned, sort_keys=True, default=repr)
     return hashlib.sha256(words.encode()).hexdigest()[:8]
+
+
+def asked_for(
+    schema: Mapping[str, Any], name: str, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a provider's own schema as the real one serves it.
+
+    What it requires and finds in the environment, such as `BAIDUCLOUD_ACCESS_KEY`, it does not
+    require of the configuration.
+    """
+    block = schema["block"]
+    attributes = {}
+    for key, value in block.get("attributes", {}).items():
+        is_there = f"{name}_{key}".upper() in environment
+        attributes[key] = (
+            {k: v for k, v in value.items() if k != "required"} | {"optional": True}
+            if value.get("required") and is_there
+            else value
+        )
+    return {**schema, "block": {**block, "attributes": attributes}}
 
 
 class StubResource(Resource):
@@ -79,7 +100,7 @@ class StubProvider(Provider):
 
     def __init__(self, name: str) -> None:
         schemas = of_file(SCHEMAS / f"{name}.json")
-        self.schema = schemas["provider"]
+        self.schema = asked_for(schemas["provider"], name, os.environ)
         super().__init__(
             {key: self.resource(key, value) for key, value in schemas["resource"].items()},
             {key: self.data(key, value) for key, value in schemas["data"].items()},
