@@ -162,8 +162,11 @@ def test_import_reads_what_is_there(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("  size = -1", 'must be 0 or more, not -1 with keeper_box.a, on main.tf line 10'),
-        ('  burst {\n    cloud = "azure"\n  }', "write aws or gcp with keeper_box.a, on main.tf line 11"),
+        ("  size = -1", "must be 0 or more, not -1 with keeper_box.a, on main.tf line 10"),
+        (
+            '  burst {\n    cloud = "azure"\n  }',
+            "write aws or gcp with keeper_box.a, on main.tf line 11",
+        ),
         ("  disks = [{ gib = -5 }]", "must be 0 or more, not -5"),
         ('  size = "many"', "a number is required"),
         ("  colour = 1", "Unsupported argument"),

@@ -1,0 +1,82 @@
+"""Asks the policy simulator, which is a program of Node."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.terraform.tools import simulator
+
+SCRIPT = Path(__file__).with_name("simulate.mjs")
+Context = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing that IAM is asked about one call; a call is allowed when all of it are.
+
+    Attributes:
+        action: Such as `ec2:RunInstances`.
+        resource: The ARN of what it is done to, or `*`.
+        context: Values of condition keys.
+    """
+
+    action: str
+    resource: str
+    context: Context = field(default_factory=dict)
+
+    def but(self, *, resource: str = "", without: Sequence[str] = (), **context: Any) -> Question:
+        """Return the same with something else; `context` names keys with `__` for `:`."""
+        kept = {key: value for key, value in self.context.items() if key not in without}
+        changed = {key.replace("__", ":"): value for key, value in context.items()}
+        return Question(self.action, resource or self.resource, {**kept, **changed})
+
+    def __str__(self) -> str:
+        return f"{self.action} on {self.resource.rpartition(':')[2]}"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the simulator says.
+
+    Attributes:
+        is_allowed: For each policy, whether each question is allowed.
+        unknown: For each policy, its actions and condition keys that AWS does not have.
+    """
+
+    is_allowed: Mapping[str, Sequence[bool]]
+    unknown: Mapping[str, Sequence[str]]
+
+
+def ask(policies: Mapping[str, Mapping[str, Any]], questions: Sequence[Question]) -> Answers:
+    """Return what policies say to questions.
+
+    Raises:
+        AssertionError: A question is none that AWS could be asked: no such action, resource,
+            or condition key for them. Then its answer would mean nothing.
+    """
+    folder = simulator()
+    script = shutil.copy(SCRIPT, folder)
+    asked = [vars(question) for question in questions]
+    done = subprocess.run(
+        ["node", script],
+        input=json.dumps({"policies": policies, "questions": asked}),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for answers in found["answers"].values():
+        for question, answer in zip(questions, answers, strict=True):
+            assert "error" not in answer, f"{question}: {answer['error']}"
+            assert answer["ignored"] == [], f"{question} knows no {answer['ignored']}"
+    return Answers(
+        {name: [a["is_allowed"] for a in answers] for name, answers in found["answers"].items()},
+        found["unknown"],
+    )
