@@ -96,7 +96,11 @@ class _Life:
 
 def _run(options: argparse.Namespace) -> int:
     life = _Life()
-    settings = load(Path(options.config) if options.config else None, environment())
+    settings = load(
+        Path(options.config) if options.config else None,
+        environment(),
+        state_dir=Path(options.state_dir) if options.state_dir else None,
+    )
     _check_version(settings)
     if not options.closing:
         _check_clouds(settings)

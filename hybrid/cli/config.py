@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from hybrid.cli.options import Cluster, connect
 from hybrid.cli.table import Column, table
 
 if TYPE_CHECKING:
-    from hybrid.settings import Settings, SettingsError
+    from hybrid.settings import Layer, Settings, SettingsError
 
 File = Annotated[
     Path | None,
@@ -39,7 +40,19 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="config")
 
 
-def load(file: Path | None) -> Settings:
+FromTerraform = Annotated[
+    str,
+    typer.Option(
+        "--from-terraform",
+        metavar="DIR",
+        help="Lay the outputs of this root module over FILE; `-` reads `terraform output -json` "
+        "from standard input, `none` forgets those of earlier.",
+        show_default=False,
+    ),
+]
+
+
+def load(file: Path | None, layers: Mapping[str, Layer | None] | None = None) -> Settings:
     """Return the settings of a file, or of the default.
 
     Raises:
@@ -47,16 +60,40 @@ def load(file: Path | None) -> Settings:
     """
     from hybrid import settings
 
-    return settings.load(file, settings.environment())
+    return settings.load(file, settings.environment(), layers=layers)
 
 
-def validate(file: File = None, json: JsonFlag = False) -> None:
+def terraform_layers(given: str, file: Path | None) -> Mapping[str, Layer | None]:
+    """Return what `--from-terraform` brings, and `None` for each earlier one that it replaces.
+
+    Raises:
+        ConfigError: There is nothing there for us.
+    """
+    import sys
+
+    from hybrid import settings
+    from hybrid.terraform import outputs
+
+    if not given:
+        return {}
+    if given == "none":
+        found: Sequence[Layer] = ()
+    elif given == "-":
+        found = outputs.of_json(sys.stdin.read(), "standard input")
+    else:
+        found = outputs.of_folder(Path(given).expanduser().absolute())
+    kept = settings.kept_layers(file, settings.environment())
+    earlier = [name for name in kept if name.startswith(outputs.PREFIX)]
+    return {**dict.fromkeys(earlier), **{layer.name: layer for layer in found}}
+
+
+def validate(file: File = None, from_terraform: FromTerraform = "", json: JsonFlag = False) -> None:
     """Check a file, also with the adapters of its clouds, and say all that is wrong with it."""
     from hybrid.settings import SettingsError
     from hybrid.settings.places import EMBEDDED
 
     try:
-        loaded = load(file)
+        loaded = load(file, terraform_layers(from_terraform, file))
         warnings = check(loaded)
     except SettingsError as error:
         if not json:
@@ -123,13 +160,16 @@ def show(
     origins: Annotated[
         bool, typer.Option("--origins", help="Where each value comes from.")
     ] = False,
+    from_terraform: FromTerraform = "",
     json: JsonFlag = False,
     _cluster: Cluster = "",
 ) -> None:
     """Show every value, defaults filled in and secrets masked."""
     if running:
-        if file is not None or origins:
-            raise typer.BadParameter("--running goes with neither a file nor --origins")
+        if file is not None or origins or from_terraform:
+            raise typer.BadParameter(
+                "--running goes with neither a file nor --origins nor --from-terraform"
+            )
         content = connect(context).read("config")
         if json:
             output.write(content)
@@ -138,7 +178,7 @@ def show(
         return
     from hybrid import settings
 
-    loaded = load(file)
+    loaded = load(file, terraform_layers(from_terraform, file))
     if origins:
         rows = [(item.path, _shown(item.value), item.origin) for item in settings.explain(loaded)]
         if json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hybrid.cli import output
-from hybrid.cli.config import File
+from hybrid.cli.config import File, FromTerraform
 from hybrid.cli.exits import ExitCode, StopError
 from hybrid.cli.options import Cluster, Yes, agree, duration_option, seconds
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from hybrid.cli.closing import Target
     from hybrid.cli.controller import Started
     from hybrid.client.discover import Record
-    from hybrid.settings import Settings
+    from hybrid.settings import Layer, Settings
 
 _STOP_S = 60.0
 
@@ -40,19 +41,26 @@ def up(
     timeout: Annotated[
         str, duration_option("--timeout", help="Give up waiting after this long.", default="3m")
     ] = "3m",
+    from_terraform: FromTerraform = "",
     _cluster: Cluster = "",
 ) -> None:
     """Start a cluster from FILE, or bring the one that runs in line with it."""
     from hybrid.cli import closing, config
 
-    settings = config.load(file)
+    layers = config.terraform_layers(from_terraform, file)
+    settings = config.load(file, layers)
     agree(context, settings)
     _check_ledger(closing.of_settings(settings))
-    _bring_up(settings, seconds(timeout) or 0.0, is_yes=yes, is_foreground=foreground)
+    _bring_up(settings, seconds(timeout) or 0.0, layers, is_yes=yes, is_foreground=foreground)
 
 
 def _bring_up(
-    settings: Settings, timeout_s: float, *, is_yes: bool, is_foreground: bool = False
+    settings: Settings,
+    timeout_s: float,
+    layers: Mapping[str, Layer | None],
+    *,
+    is_yes: bool,
+    is_foreground: bool = False,
 ) -> None:
     from hybrid.cli import changes, controller, remains
 
@@ -67,6 +75,7 @@ def _bring_up(
     is_there = remains.is_crashed(state_dir) or remains.live_nodes(state_dir)
     is_fresh = running is None and not is_there
     noted = remains.last_ledger(state_dir)
+    _keep(layers, state_dir)
     _remember(settings)
     _link(settings)
     if is_foreground:
@@ -80,7 +89,7 @@ def _bring_up(
     except StopError as error:
         if error.code is ExitCode.REFUSED and _running(state_dir) is not None:
             # another `hybrid up` was faster by a moment
-            _bring_up(settings, timeout_s, is_yes=is_yes)
+            _bring_up(settings, timeout_s, layers, is_yes=is_yes)
             return
         if started.process.poll() is not None:
             remains.note_ledger(state_dir, noted)  # it has rented nothing in another one
@@ -96,6 +105,17 @@ def _check_clouds(settings: Settings) -> None:
 
     if problems := list(unready_clouds(settings)):
         raise StopError(f"{settings.source}: {'; '.join(problems)}", ExitCode.USAGE)
+
+
+def _keep(layers: Mapping[str, Layer | None], state_dir: Path) -> None:
+    """Keep what Terraform said where the controller, and every later command, reads it."""
+    from hybrid.settings import layers as kept
+
+    for name, layer in layers.items():
+        if layer is None:
+            kept.remove(state_dir, name)
+        else:
+            kept.store(state_dir, layer)
 
 
 def _remember(settings: Settings) -> None:

@@ -1,11 +1,12 @@
-"""The configuration of a cluster: `hybrid.yaml`, then `HYBRID_*` variables.
+"""The configuration of a cluster: `hybrid.yaml`, its layers, then `HYBRID_*` variables.
 
 Nothing else in the program reads the environment.
 """
 
 from __future__ import annotations
 
-from hybrid.settings.loading import known_providers, load
+from hybrid.settings.layers import Layer
+from hybrid.settings.loading import kept_layers, known_providers, load
 from hybrid.settings.model import Settings
 from hybrid.settings.places import home, packaged, traces
 from hybrid.settings.problem import Problem, SettingsError
@@ -15,6 +16,7 @@ from hybrid.settings.variables import describe_variables, environment
 
 __all__ = [
     "Explained",
+    "Layer",
     "Problem",
     "Settings",
     "SettingsError",
@@ -24,6 +26,7 @@ __all__ = [
     "explain",
     "home",
     "json_schema",
+    "kept_layers",
     "known_providers",
     "load",
     "packaged",

@@ -19,6 +19,7 @@ class Origin:
         lines: The line of each value of the file.
         nulls: Values that the file leaves to their defaults by null.
         variables: The environment variable of each value that one has set.
+        layers: Where each value came from that a layer has set; see `hybrid.settings.layers`.
         home: The folder that holds the state folders of all clusters.
     """
 
@@ -27,6 +28,7 @@ class Origin:
     lines: Mapping[Path, int] = field(default_factory=dict)
     nulls: frozenset[Path] = frozenset()
     variables: Mapping[Path, str] = field(default_factory=dict)
+    layers: Mapping[Path, str] = field(default_factory=dict)
     home: FilePath = field(default_factory=lambda: FilePath("~/.hybrid"))
 
     def line(self, path: Path) -> int | None:
@@ -40,13 +42,21 @@ class Origin:
         """Return the environment variable that set a value, or `""`."""
         return self.variables.get(path, "")
 
+    def layer(self, path: Path) -> str:
+        """Return where a value came from that a layer has set, or something around it; or `""`."""
+        found = (self.layers[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.layers)
+        return next(found, "")
+
     def problem(self, path: Path, text: str) -> Problem:
-        """Return a problem with the value at `path`, with its line or variable."""
-        return Problem(path=path, text=text, line=self.line(path), origin=self.variable(path))
+        """Return a problem with the value at `path`, with its line, layer or variable."""
+        origin = self.variable(path) or self.layer(path)
+        return Problem(path=path, text=text, line=self.line(path), origin=origin)
 
     def describe(self, path: Path) -> str:
-        """Return where a value came from: a variable, `file:line`, or `default`."""
+        """Return where a value came from: a variable, a layer, `file:line`, or `default`."""
         if self.variable(path):
             return self.variable(path)
+        if path in self.layers:
+            return self.layers[path]
         is_given = path in self.lines and path not in self.nulls
         return f"{self.source}:{self.lines[path]}" if is_given else "default"
