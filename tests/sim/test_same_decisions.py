@@ -8,16 +8,21 @@ from pathlib import Path
 import pytest
 
 import hybrid
+from hybrid.adapters.decision_files import DecisionFiles
 from hybrid.control import loop
+from hybrid.core.models import JobClass, JobSpec, SavedWork
+from hybrid.core.models.work import JobView
 from hybrid.core.policy.decide import decide
+from hybrid.core.policy.jobs.params import JobParams
 from hybrid.core.policy.plan import Action, Launch, Plan, Snapshot
 from hybrid.sim import policies
 from hybrid.sim.engine import Engine
 from hybrid.sim.params import SimParams
 from hybrid.sim.policies import Reservoir
 from hybrid.sim.recorded import replay
+from hybrid.sim.recorded.reading import RecordFiles
 from tests.sim.watched import random_trace
-from tests.world.quick import quick_params
+from tests.world.quick import STEP_S, quick_params, roomy_params
 from tests.world.world import World
 
 ROOT = Path(hybrid.__file__).parent
@@ -79,6 +84,79 @@ def test_what_a_live_controller_saw_is_decided_alike_in_the_simulator(
         assert tuple(simulator.decide(Snapshot.model_validate_json(text))) == plan.actions
     kinds = {action.kind for _, plan in seen for action in plan.actions}
     assert kinds >= {"launch", "drain"}
+
+
+def jobs_of_all_kinds(world: World) -> None:
+    """Let jobs of the queue start, wait, give way, come home, fail and be cancelled.
+
+    Home has 8 GPUs, and a rented node 4.
+    """
+    saves = SavedWork(url="s3://bucket/run", save_s=5.0, load_s=5.0)
+
+    def submit(job_id: str, lasts_s: float, **changes: object) -> None:
+        values = {"entrypoint": "python train.py", "gpus": 4.0, **changes}
+        world.jobs.lasts_s[job_id] = lasts_s
+        world.desk.submit(JobSpec.model_validate(values), job_id=job_id)
+
+    submit("pinned", 200.0)
+    submit("second", 1e9)
+    world.run(20)
+    submit("far", 150.0, checkpoint=saves, retries=2)
+    submit("never", 40.0, gpus=64.0)
+    world.run(80)
+    world.desk.cancel("second")
+    world.run(100)
+    submit("filler", 200.0, job_class=JobClass.BEST_EFFORT)
+    submit("low", 200.0, checkpoint=saves, priority=1)
+    world.run(40)
+    submit("urgent", 40.0, priority=90, site="onprem")
+    submit("gang", 40.0, nodes=2, job_class=JobClass.LONG)
+    world.run(60)
+    world.desk.cancel("never")
+    world.run(900, until=lambda: all(job.state.is_ended for job in world.ledger.jobs()))
+
+
+def kind_of(job: JobView) -> str:
+    return "running" if job.slots else "suspended" if job.is_started else "queued"
+
+
+@pytest.mark.slow
+def test_what_a_live_controller_saw_of_jobs_is_decided_alike_in_the_simulator(
+    tmp_path: Path,
+) -> None:
+    """Through the very files that a controller keeps, with jobs that wait, run and are stopped."""
+    params = roomy_params()
+    quick = JobParams(rent_after_s=10.0, min_run_s=20.0, pinned_run_s=20.0, guard_s=5.0)
+    policy = params.policy.model_copy(update={"jobs": quick})
+    world = World(tmp_path, params=params.model_copy(update={"policy": policy}), step_s=STEP_S)
+    files = DecisionFiles(
+        tmp_path / "decisions", version=hybrid.__version__, kept_s=86_400.0, pause_s=0.0
+    )
+    world.loop.recorder = files
+    tick = world.tick
+
+    def recorded_tick() -> None:
+        tick()
+        while files._queue.qsize() > 4:  # in this world no time passes between two ticks
+            pass
+
+    world.tick = recorded_tick  # type: ignore[method-assign]
+    jobs_of_all_kinds(world)
+    files.close()
+
+    found = list(RecordFiles.at(tmp_path / "decisions").each())
+    simulator = Reservoir("as live", policy)
+    for each in found:
+        assert each.params == policy
+        assert tuple(simulator.decide(each.decision.snapshot)) == each.decision.plan.actions
+    seen = {kind_of(job) for each in found for job in each.decision.snapshot.jobs}
+    assert seen == {"queued", "running", "suspended"}
+    done = {action.kind for each in found for action in each.decision.plan.actions}
+    assert done >= {"start", "suspend", "move", "launch", "drain"}
+    assert {job.job_id: job.state.value for job in world.ledger.jobs()} == {
+        **dict.fromkeys(("pinned", "filler", "low", "urgent", "gang", "far"), "succeeded"),
+        **dict.fromkeys(("second", "never"), "cancelled"),
+    }
 
 
 @pytest.mark.slow

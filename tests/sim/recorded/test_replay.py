@@ -201,16 +201,47 @@ def test_damage_in_a_packed_file_costs_the_rest_of_that_file_only(
     assert any(each.reason.startswith("a.jsonl.gz: ") for each in view.skipped)
 
 
-def test_a_record_of_another_form_says_which_hybrid_reads_it(edited: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("by", [-1, 1], ids=["older", "newer"])
+def test_a_record_of_another_form_says_which_hybrid_reads_it(
+    edited: Callable[..., Path], by: int
+) -> None:
     def other(found: list[bytes]) -> list[bytes]:
-        head = {**json.loads(found[0]), "version": RECORD_VERSION + 1, "hybrid": "9.1"}
+        head = {**json.loads(found[0]), "version": RECORD_VERSION + by, "hybrid": "9.1"}
         return [json.dumps(head).encode() + b"\n", *found[1:]]
 
     with pytest.raises(TraceError) as caught:
         again(edited(other))
 
-    assert "recorded by hybrid 9.1 in form 2" in str(caught.value)
+    assert f"recorded by hybrid 9.1 in form {RECORD_VERSION + by}" in str(caught.value)
     assert "use hybrid 9.1 for it" in str(caught.value)
+
+
+def test_a_record_from_before_a_field_came_is_read_and_decided_alike(
+    edited: Callable[..., Path],
+) -> None:
+    """Such as `why_now` of waiting work: what is not there has its default, and the hash holds."""
+
+    def older(found: list[bytes]) -> list[bytes]:
+        decisions = []
+        for line in found[1:]:
+            decision = json.loads(line)
+            dropped = [
+                demand.pop("why_now")
+                for gang in (
+                    {"bundles": decision["snapshot"]["demands"]},
+                    *decision["snapshot"]["gangs"],
+                )
+                for demand in gang["bundles"]
+            ]
+            assert not any(dropped)
+            decisions.append(json.dumps(decision).encode() + b"\n")
+        return [found[0], *decisions]
+
+    view = again(edited(older))
+
+    assert view.decisions > 20
+    assert view.same == view.decisions
+    assert view.skipped == ()
 
 
 def test_lines_with_what_only_a_newer_hybrid_knows_are_counted(edited: Callable[..., Path]) -> None:
