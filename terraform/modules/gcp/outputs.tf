@@ -1,17 +1,15 @@
 output "hybrid_provider" {
   description = "The account for hybrid: `providers.gcp` of hybrid.yaml and, as pools, its `clouds.ordered`. `hybrid up --from-terraform DIR` reads it."
   value = {
-    provider        = "gcp"
-    project         = var.project
-    image           = var.image
-    subnetwork      = local.subnetwork
-    external_ip     = false
-    service_account = local.node_email
-    delete_itself   = var.nodes_delete_themselves
-    disk            = "${var.disk_gib}GiB"
-    disk_type       = var.disk_type
-    max_life        = var.max_life_hours == null ? null : "${var.max_life_hours}h"
-    tags            = var.tags
+    provider      = "gcp"
+    project       = var.project
+    image         = var.image
+    external_ip   = false
+    delete_itself = var.nodes_delete_themselves
+    disk          = "${var.disk_gib}GiB"
+    disk_type     = var.disk_type
+    max_life      = var.max_life_hours == null ? null : "${var.max_life_hours}h"
+    tags          = var.tags
     pools = [
       for pool in var.pools : {
         infra         = "gcp/${var.region}/${pool.zone}"
@@ -23,6 +21,10 @@ output "hybrid_provider" {
         use_spot      = pool.use_spot
         max_nodes     = pool.max_nodes
         usd_per_hour  = pool.usd_per_hour
+
+        # With the pool, not the account: another region's module has its own.
+        subnetwork      = local.subnetwork
+        service_account = local.node_email
       }
     ]
   }

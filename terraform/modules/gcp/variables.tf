@@ -220,7 +220,7 @@ variable "on_prem_cidrs" {
     # Two ranges overlap when they are the same up to the shorter prefix.
     condition = !var.create_network || alltrue([
       for cidr in var.on_prem_cidrs : try(
-        cidrhost("${split("/", cidr)[0]}/${min(split("/", cidr)[1], split("/", var.cidr_block)[1])}", 0)
+        tonumber(split("/", cidr)[1]) < 8 || cidrhost("${split("/", cidr)[0]}/${min(split("/", cidr)[1], split("/", var.cidr_block)[1])}", 0)
         != cidrhost("${split("/", var.cidr_block)[0]}/${min(split("/", cidr)[1], split("/", var.cidr_block)[1])}", 0),
         true
       )
