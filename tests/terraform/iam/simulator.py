@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.terraform.tools import simulator
@@ -30,11 +31,16 @@ class Question:
     resource: str
     context: Context = field(default_factory=dict)
 
-    def but(self, *, resource: str = "", without: Sequence[str] = (), **context: Any) -> Question:
-        """Return the same with something else; `context` names keys with `__` for `:`."""
-        kept = {key: value for key, value in self.context.items() if key not in without}
-        changed = {key.replace("__", ":"): value for key, value in context.items()}
-        return Question(self.action, resource or self.resource, {**kept, **changed})
+    def but(
+        self,
+        changes: Mapping[str, str | list[str] | None] = MappingProxyType({}),
+        *,
+        resource: str = "",
+    ) -> Question:
+        """Return the same with other values of condition keys; `None` leaves one out."""
+        merged = {**self.context, **changes}
+        kept = {key: value for key, value in merged.items() if value is not None}
+        return Question(self.action, resource or self.resource, kept)
 
     def __str__(self) -> str:
         return f"{self.action} on {self.resource.rpartition(':')[2]}"

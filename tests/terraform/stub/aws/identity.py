@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from tests.terraform.stub.aws.cloud import ACCOUNT, Cloud, Kind, Values, listed, one, tags_read
 from tests.terraform.stub.aws.network import _Ec2
+
+
+def document(content: Any) -> str:
+    """Return a policy as Terraform's `jsonencode` writes it, so that equal ones are equal text."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return "".join({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}.get(c, c) for c in text)
 
 
 class Role:
@@ -24,7 +31,13 @@ class Role:
         if found is None:
             return None
         role = found["Role"]
-        return {"name": role["RoleName"], "arn": role["Arn"], **tags_read(role)}
+        return {
+            "name": role["RoleName"],
+            "arn": role["Arn"],
+            "description": role.get("Description") or None,
+            "assume_role_policy": document(role["AssumeRolePolicyDocument"]),
+            **tags_read(role),
+        }
 
     def delete(self, cloud: Cloud, state: Values) -> None:
         cloud.iam.delete_role(RoleName=state["id"])
@@ -57,8 +70,21 @@ class Policy:
         return {"id": made["Arn"], "arn": made["Arn"], "policy_id": made["PolicyId"]}
 
     def read(self, cloud: Cloud, state: Values) -> dict[str, Any] | None:
-        found = cloud.found(lambda: cloud.iam.get_policy(PolicyArn=state["id"]))
-        return None if found is None else {"name": found["Policy"]["PolicyName"]}
+        arn = state["id"]
+        found = cloud.found(lambda: cloud.iam.get_policy(PolicyArn=arn))
+        if found is None:
+            return None
+        policy = found["Policy"]
+        version = cloud.iam.get_policy_version(PolicyArn=arn, VersionId=policy["DefaultVersionId"])[
+            "PolicyVersion"
+        ]
+        return {
+            "arn": arn,
+            "name": policy["PolicyName"],
+            "description": policy.get("Description") or None,
+            "policy": document(version["Document"]),
+            **tags_read(policy),
+        }
 
     def delete(self, cloud: Cloud, state: Values) -> None:
         cloud.iam.delete_policy(PolicyArn=state["id"])

@@ -88,6 +88,8 @@ class AwsResource(StubResource):
         # An empty tag map and none are the same to the real provider.
         if found.get("tags") is None and state.get("tags") == {}:
             found = {**found, "tags": {}}
+        if "region" in self.schema["block"]["attributes"]:
+            found = {"region": self._provider.region, **found}
         return {**state, **found}
 
     def update(

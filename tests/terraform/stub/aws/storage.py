@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
 from tests.terraform.stub.aws.cloud import Cloud, Kind, Values, listed
+
+_GENERATED = 12
+_ENDING = re.compile(r"-[0-9a-f]{12}$")
 
 
 class Bucket:
     def create(self, cloud: Cloud, planned: Values) -> dict[str, Any]:
         name = planned["bucket"]
         if not isinstance(name, str):
-            name = f"{planned.get('bucket_prefix') or 'terraform-'}{uuid.uuid4().hex[:12]}"
+            name = f"{planned.get('bucket_prefix') or 'terraform-'}{uuid.uuid4().hex[:_GENERATED]}"
         place = (
             {}
             if cloud.region == "us-east-1"
@@ -31,6 +35,9 @@ class Bucket:
         found = {tag["Key"]: tag["Value"] for tag in tags["TagSet"]}
         return {
             "bucket": name,
+            # The real provider takes a generated name apart, too.
+            "bucket_prefix": name[:-_GENERATED] if _ENDING.search(name) else None,
+            "force_destroy": bool(state.get("force_destroy")),
             "arn": f"arn:aws:s3:::{name}",
             "tags": found or None,
             "tags_all": found,
