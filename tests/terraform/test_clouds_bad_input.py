@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.terraform.clouds import baidu, gcp
+from tests.terraform.clouds import baidu, gcp, head
 from tests.terraform.clouds.planned import sentence
 from tests.terraform.workspace import Mirror, Workspace
 
 pytestmark = pytest.mark.slow
 
-GIVEN = {"gcp": gcp.GIVEN, "baidu": baidu.GIVEN}
+GIVEN = {"gcp": gcp.GIVEN, "baidu": baidu.GIVEN, "head": head.GIVEN}
 GCP_POOL = gcp.GIVEN["pools"][0]
 BAIDU_POOL = baidu.GIVEN["pools"][0]
 
@@ -162,17 +162,44 @@ CASES: list[tuple[str, Mapping[str, Any], list[str]]] = [
             r"exchange must have a cny_per_usd between 1 and 100",
         ],
     ),
+    (
+        "head",
+        {
+            "config": "name: another",
+            "hybrid_providers": {"aws": {"region": "us-east-1"}},
+            "ledger_parameter": "postgresql://hybrid:secret@db/hybrid",
+            "package": "hybrid-burst",
+            "pip_index_url": "https://me:secret@pip.example.com",
+            "image": "debian-12",
+            "volume_gib": 1,
+            "availability_zone": "us-east-1",
+            "on_prem_cidrs": ["0.0.0.0/0"],
+            "head_ports": {"from": 22, "to": 65535},
+        },
+        [
+            r"config must be the text of a hybrid\.yaml whose name is burst",
+            r"hybrid_providers must be outputs hybrid_provider",
+            r"ledger_parameter must be the name of a parameter.*never belongs here",
+            r"package must be hybrid-burst with an exact version",
+            r"pip_index_url must be an https:// address without a password",
+            r"image must be an AMI",
+            r"volume_gib must be a whole number",
+            r"availability_zone must be a zone of AWS",
+            r"on_prem_cidrs must be your own networks",
+            r"head_ports must be a range from 1024",
+        ],
+    ),
 ]
 IDS = [f"{name}-{place}" for place, (name, _, _) in enumerate(CASES)]
 
 
 @pytest.fixture(scope="module")
 def modules(mirror: Mirror, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Workspace]:
-    """Return both modules, initialised; a plan that fails leaves nothing in them."""
+    """Return the modules, initialised; a plan that fails leaves nothing in them."""
     made = {}
     for name in GIVEN:
         made[name] = Workspace.of(tmp_path_factory.mktemp(name), mirror, f"modules/{name}")
-        made[name].env.update(baidu.KEYS)
+        made[name].env.update({**baidu.KEYS, **head.KEYS})
         made[name].init()
     return made
 

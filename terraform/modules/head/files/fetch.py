@@ -1,0 +1,9 @@
+"""Prints a parameter of Parameter Store: `fetch.py NAME`."""
+
+import sys
+
+import boto3
+
+client = boto3.client("ssm")
+answer = client.get_parameter(Name=sys.argv[1], WithDecryption=True)
+sys.stdout.write(answer["Parameter"]["Value"])
