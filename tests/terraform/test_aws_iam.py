@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from moto.moto_api._internal.models import moto_api_backend
 
 from tests.emulators.aws import AwsEmulator
 from tests.emulators.aws.controls import Call
@@ -48,7 +49,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(aws_module: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Apply the module, let the adapter work in it, and take all of it away again."""
+    """Apply the module, and let the adapter work in it."""
     emulator = AwsEmulator()
     with pytest.MonkeyPatch.context() as patch:
         set_environment(patch)
@@ -56,9 +57,9 @@ def made(aws_module: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Mad
             workspace = aws_module.copy(Path(tmp_path_factory.mktemp("iam")) / "copy")
             applied = apply(workspace, emulator, VARIABLES)
             calls, tags = work(applied)
-            workspace.destroy(VARIABLES).ok()
         finally:
             emulator.stop()
+            moto_api_backend.reset()
     asker = Asker(tags, role="arn:aws:iam::123456789012:role/lab-node")
     found = {str(vars(q)): q for call in calls for q in asker.questions(_with_service(call))}
     # AWS answers it to anybody.
