@@ -16,6 +16,7 @@ import hybrid
 from hybrid.api.bodies import HealthView
 from hybrid.api.commanding import job_routes, join_routes, operator_routes, package_routes
 from hybrid.api.guard import PACKAGE_LIMIT_BYTES, Guard
+from hybrid.api.layering import Layers, layer_routes
 from hybrid.api.reading import answer, log_routes, reading_routes
 from hybrid.api.refusals import install
 from hybrid.control.service import Service
@@ -32,6 +33,7 @@ def make_app(
     service: Service,
     token: str,
     *,
+    layers: Layers | None = None,
     nodes_host: str = "",
     package_limit_bytes: int = PACKAGE_LIMIT_BYTES,
 ) -> FastAPI:
@@ -39,6 +41,7 @@ def make_app(
 
     Args:
         service: The controller; its methods run in worker threads.
+        layers: Lets the configuration be changed; `None`: nothing does.
         token: What every caller must present; see `hybrid.api.guard` for the exceptions.
         nodes_host: Address at which nodes, and nobody else, are served; `""` for none.
         package_limit_bytes: Largest working directory that is taken.
@@ -59,6 +62,8 @@ def make_app(
     shown = [Depends(HTTPBearer(auto_error=False))]  # for OpenAPI; Guard does the check
     for build in (reading_routes, log_routes, job_routes, package_routes, operator_routes):
         app.include_router(build(service), prefix=_PREFIX, dependencies=shown)
+    if layers is not None:
+        app.include_router(layer_routes(layers), prefix=_PREFIX, dependencies=shown)
     app.include_router(join_routes(service), prefix=_PREFIX)
     return app
 

@@ -69,10 +69,12 @@ class _Life:
 
     Attributes:
         is_stop_asked: A signal asked for the end.
+        is_restart_asked: The configuration was changed, and the controller starts again.
     """
 
     def __init__(self) -> None:
         self.is_stop_asked = False
+        self.is_restart_asked = False
         self._runner: Runner | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
@@ -87,6 +89,12 @@ class _Life:
         self._runner = runner
         if self.is_stop_asked:
             runner.stop()
+
+    def restart(self) -> None:
+        """Begin again with the configuration as it is now; nodes and running work stay."""
+        self.is_restart_asked = True
+        if self._runner is not None:
+            self._runner.stop()
 
     def _stop(self, _number: int, _frame: object) -> None:
         self.is_stop_asked = True
@@ -151,8 +159,10 @@ def _control(
     from hybrid.adapters.ledger import open_ledger, sqlite_url
     from hybrid.api.server import make_app, serve, url_of
     from hybrid.app.compose import make_controller, make_providers
+    from hybrid.app.layers import ConfigLayers
     from hybrid.control import log
     from hybrid.control.guards import missing_places
+    from hybrid.control.runner import Outcome
     from hybrid.control.steady import SteadyClock
 
     log.configure(is_pretty=options.pretty)
@@ -186,7 +196,19 @@ def _control(
     )
     controller.runner.loop.start()
     server = serve(
-        make_app(controller.desk, state.secret("api_token"), nodes_host=nodes_host),
+        make_app(
+            controller.desk,
+            state.secret("api_token"),
+            layers=ConfigLayers(
+                settings,
+                state.path,
+                environment(),
+                rented=lambda: {item.offer.provider for item in ledger.live_instances()},
+                is_ready=lambda: life.is_ready and not controller.runner.loop.mode.is_closing,
+                restart=life.restart,
+            ),
+            nodes_host=nodes_host,
+        ),
         settings.controller.host,
         port,
         nodes_host=nodes_host,
@@ -209,9 +231,19 @@ def _control(
     finally:
         server.stop()
         state.unpublish()
-    code = _farewell(controller.runner, outcome, base, ledger)
+    is_again = outcome is Outcome.STOPPED and life.is_restart_asked and not life.is_stop_asked
+    code = EXIT_OK if is_again else _farewell(controller.runner, outcome, base, ledger)
     controller.close()
+    if is_again:
+        _say("The configuration was changed; the controller starts again with it")
+        _begin_again()
     return code
+
+
+def _begin_again() -> None:
+    """Turn this process into a fresh controller with the same arguments. Does not return."""
+    words = [sys.executable, "-m", "hybrid.app", *sys.argv[1:]]
+    os.execv(words[0], words)  # noqa: S606 - no shell is meant
 
 
 def _farewell(runner: Runner, outcome: Outcome, base: LocalBase, ledger: Ledger) -> int:

@@ -7,6 +7,7 @@ Terraform starts a provider three to five times a command.
 
 from __future__ import annotations
 
+from hybrid.terraform.plugin import dynamic
 from hybrid.terraform.plugin.diagnostics import Diagnostics, Key
 from hybrid.terraform.plugin.resource import DataSource, Provider, Resource
 from hybrid.terraform.plugin.schema import (
@@ -31,6 +32,7 @@ __all__ = [
     "attribute",
     "block",
     "complete",
+    "dynamic",
     "is_known",
     "make_schema",
     "mark_unknown",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from hybrid.terraform.plugin import dynamic
 from hybrid.terraform.plugin.diagnostics import Key
 from hybrid.terraform.plugin.schema import Schema, Type, Values, attributes_of, blocks_of
 from hybrid.terraform.plugin.values import UNKNOWN, is_known, number
@@ -181,6 +182,8 @@ def _typed(type_: Type, value: Any) -> Any:
         return value
     if type_ == "number":
         return number(value)
+    if type_ == "dynamic" and isinstance(value, dict) and set(value) == {"type", "value"}:
+        return dynamic.of_state(value)
     if isinstance(type_, str):
         return value
     kind, inner = type_
