@@ -23,6 +23,8 @@ from types import FrameType
 from hybrid import settings
 from hybrid.adapters.state import AlreadyRunningError, StateFolder
 from hybrid.api.server import make_app, serve
+from hybrid.app.layers import ConfigLayers
+from hybrid.core.views import Accepted, InstancesView, StatusView
 from hybrid.node import stopping
 from hybrid.node.environment import TAG
 from hybrid.node.folder import Folder
@@ -52,7 +54,7 @@ def main() -> int:
         sys.stderr.write(f"Error: {error}\n")
         return 4
     time.sleep(float(env.get("STAND_IN_LOCKED_S", "0")))
-    return run(Path(args.state_dir), args.config, is_closing=args.closing)
+    return run(folder, args.config, is_closing=args.closing)
 
 
 def start_node(state_dir: Path) -> subprocess.Popen[bytes]:
@@ -76,7 +78,35 @@ def start_node(state_dir: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["sleep", "600"], env=env, start_new_session=True)
 
 
-def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
+class Restarted(FakeService):
+    """Says when it began, as a controller does that was started again."""
+
+    def __init__(self, *, cluster: str) -> None:
+        super().__init__(cluster=cluster)
+        self._began_at_s = time.time()
+        self.ended: set[str] = set()
+
+    def status(self) -> StatusView:
+        view = super().status()
+        cluster = view.cluster.model_copy(update={"started_at_s": self._began_at_s})
+        return view.model_copy(update={"cluster": cluster})
+
+    def instances(self, *, limit: int = 1000) -> InstancesView:
+        view = super().instances(limit=limit)
+        if not self.ended:
+            return view
+        ended = [item for item in view.instances if item.instance_id in self.ended]
+        told = [item.model_copy(update={"ended_at_s": time.time()}) for item in ended]
+        rest = [item for item in view.instances if item.instance_id not in self.ended]
+        return view.model_copy(update={"instances": (*rest, *told)})
+
+    def drain(self, target: str, *, deadline_s: float | None, owner: str) -> Accepted:
+        self.ended.add(target)  # at once: nothing runs in a stand-in
+        return super().drain(target, deadline_s=deadline_s, owner=owner)
+
+
+def run(folder: StateFolder, config: str, *, is_closing: bool) -> int:
+    state_dir = folder.path
     env = os.environ
     stop = threading.Event()
 
@@ -86,7 +116,8 @@ def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
 
     signal.signal(signal.SIGTERM, on_term)
     signal.signal(signal.SIGINT, on_term)
-    service = FakeService(cluster=state_dir.resolve().name)
+    again = threading.Event()
+    service = Restarted(cluster=state_dir.resolve().name)
     service.state, service.phase = "starting", "starting the head"
     loaded = settings.load(Path(config), settings.environment())
     service.settings = settings.dump(loaded)
@@ -94,7 +125,21 @@ def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
     if not token.exists():
         token.touch(mode=0o600)
         token.write_text("t0ken")
-    server = serve(make_app(service, token.read_text()), "127.0.0.1", 0)
+
+    def restart() -> None:
+        again.set()
+        stop.set()
+
+    layers = ConfigLayers(
+        loaded,
+        state_dir,
+        settings.environment(),
+        rented=set,
+        is_ready=lambda: service.state == "ready",
+        restart=restart,
+    )
+    app = make_app(service, token.read_text(), layers=layers)
+    server = serve(app, "127.0.0.1", folder.remembered_port("127.0.0.1"))
     record = {
         "pid": os.getpid(),
         "url": server.url,
@@ -122,6 +167,8 @@ def run(state_dir: Path, config: str, *, is_closing: bool) -> int:
             stopping.stop(state_dir / "nodes" / "gpu-1")
     server.stop()
     (state_dir / "controller.json").unlink(missing_ok=True)
+    if again.is_set():
+        os.execv(sys.executable, [sys.executable, "-m", "tests.cli.stand_in", *sys.argv[1:]])
     return 0
 
 

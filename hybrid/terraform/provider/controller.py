@@ -73,25 +73,16 @@ class Controller:
                 return False
         return False
 
-    def wait_until_ready(self, is_new: Callable[[], bool]) -> None:
-        """Wait until the controller works again after it was given a new configuration.
+    def is_ready(self) -> bool:
+        """Return whether a controller answers and works."""
+        try:
+            return bool(self._send("GET", "/healthz", None).get("state") == "ready")
+        except (RefusedError, UnreachableError):
+            return False
 
-        Args:
-            is_new: Whether the one that answers is the one that began afterwards.
-
-        Raises:
-            UnreachableError: It does not work for too long, or Terraform stops.
-        """
-
-        def is_ready() -> bool:
-            try:
-                is_well = self._send("GET", "/healthz", None).get("state") == "ready"
-                return is_well and is_new()
-            except (RefusedError, UnreachableError):
-                return False
-
-        if not self.wait(is_ready, _PATIENCE_S):
-            raise UnreachableError(f"the controller at {self.url} is not ready; see its log")
+    def began_at_s(self) -> float:
+        """Return when the controller that answers now began. Raises as `get`."""
+        return float(self.get("status")["cluster"]["started_at_s"])
 
     def _patiently(
         self, method: str, path: str, body: Mapping[str, Any] | None, patience_s: float

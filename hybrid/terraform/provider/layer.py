@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hybrid.terraform.provider.controller import Controller
+from hybrid.terraform.provider.controller import Controller, UnreachableError
 from hybrid.terraform.provider.settings import Link
 
 _SOURCE = "terraform"
+_RESTART_S = 90.0
 
 
 def found(link: Link, cluster: str, name: str) -> Mapping[str, Any] | None:
@@ -35,11 +36,16 @@ def take_away(link: Link, cluster: str, name: str) -> None:
 def _change(link: Link, cluster: str, change: Callable[[Controller], Mapping[str, Any]]) -> None:
     with link.lock:
         controller = link.controller(cluster)
-        before = _began_at_s(controller)
-        if change(controller)["facts"].get("is_restarting"):
-            controller.wait_until_ready(lambda: _began_at_s(controller) != before)
+        before = controller.began_at_s()
+        if not change(controller)["facts"].get("is_restarting"):
+            return
 
+        def is_back() -> bool:
+            # looked for anew: should its port be taken meanwhile, it listens at another
+            found = link.find(cluster)
+            return found is not None and found.is_ready() and found.began_at_s() != before
 
-def _began_at_s(controller: Controller) -> float:
-    """Return when the controller that answers now began."""
-    return float(controller.get("status", patience_s=0)["cluster"]["started_at_s"])
+        if not controller.wait(is_back, _RESTART_S):
+            raise UnreachableError(
+                f"the controller of {cluster} took the change, and is not ready again; see its log"
+            )

@@ -11,7 +11,7 @@ from hybrid.terraform.plugin.schema import Values
 from hybrid.terraform.provider import machine
 from hybrid.terraform.provider.controller import Controller
 
-_RESTART_TRIES, _RESTART_S = 240, 0.25
+_LOOK_S, _LOOK_COUNT = 0.25, 240
 
 
 class NotRunningError(HybridError):
@@ -51,27 +51,27 @@ class Link:
         Raises:
             NotRunningError: There is none.
         """
-        if self.address:
-            return Controller(self.address, self._token, self.stopping)
-        record = machine.running(cluster)
-        if record is None and not self._is_back(cluster):
+        found = self.find(cluster)
+        for _ in range(_LOOK_COUNT):
+            # it leaves its note only while it works, and it may just start again
+            if found or not machine.is_starting(cluster) or self.stopping.wait(_LOOK_S):
+                break
+            found = self.find(cluster)
+        if found is None:
             raise NotRunningError(
                 f"cluster {cluster!r} is not running here; create it by a hybrid_cluster, start "
                 "it with `hybrid up`, or give the provider the address of its controller"
             )
+        return found
+
+    def find(self, cluster: str) -> Controller | None:
+        """Return a cluster's controller as it is now; `None` when there is none."""
+        if self.address:
+            return Controller(self.address, self._token, self.stopping)
         record = machine.running(cluster)
         if record is None:
-            raise NotRunningError(f"cluster {cluster!r} is not running here")
+            return None
         return Controller(record.url, self._token or machine.token_of(record), self.stopping)
-
-    def _is_back(self, cluster: str) -> bool:
-        """Wait for a controller that just restarts: it leaves a note only while it works."""
-        for _ in range(_RESTART_TRIES):
-            if machine.running(cluster) is not None:
-                return True
-            if not machine.is_starting(cluster) or self.stopping.wait(_RESTART_S):
-                break
-        return False
 
 
 class Hybrid(Provider):
