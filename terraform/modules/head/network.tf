@@ -23,6 +23,7 @@ resource "aws_security_group" "this" {
 }
 
 resource "aws_vpc_security_group_ingress_rule" "nodes" {
+  #checkov:skip=CKV_AWS_25:The source is a security group, which the check takes for everybody.
   security_group_id            = aws_security_group.this.id
   description                  = "Nodes"
   ip_protocol                  = "tcp"
@@ -76,6 +77,7 @@ resource "aws_vpc_security_group_egress_rule" "internet" {
 
 # The nodes' own group knows nothing of a head in the cloud: two rules more.
 resource "aws_vpc_security_group_ingress_rule" "head_to_nodes" {
+  #checkov:skip=CKV_AWS_25:The source is a security group, which the check takes for everybody.
   security_group_id            = var.node_security_group_id
   description                  = "Head"
   ip_protocol                  = "tcp"
