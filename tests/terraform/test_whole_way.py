@@ -1,6 +1,6 @@
 """The whole way: Terraform makes the account's part, hybrid rents in it, and nothing is left.
 
-The real `terraform` applies an ops team's configuration to the emulated AWS, `hybrid up` takes
+The real `terraform` applies `examples/aws-burst` to the emulated AWS, `hybrid up` takes
 what it needs from its outputs, a machine with a body boots in the subnet that was made, joins,
 works, is drained and returned, and `terraform destroy` finds an account that lets it.
 """
@@ -26,26 +26,14 @@ from tests.terraform.workspace import Mirror, Workspace
 
 pytestmark = [pytest.mark.bodies, pytest.mark.ray, pytest.mark.slow]
 
-OPS = f"""
-provider "aws" {{
-  region = "us-east-1"
-}}
-
-module "burst" {{
-  source             = "../../modules/aws"
-  name               = "{NAME}"
-  availability_zones = ["us-east-1a", "us-east-1b"]
-  on_prem_cidrs      = ["192.168.0.0/24"]
-  image              = "{IMAGE}"
-  pools = [
-    {{ instance_type = "g5.xlarge", usd_per_hour = 1.006, max_nodes = 2 }},
-  ]
-}}
-
-output "hybrid_provider" {{
-  value = module.burst.hybrid_provider
-}}
-"""
+VALUES = {
+    "name": NAME,
+    "on_prem_cidrs": ["192.168.0.0/24"],
+    "tags": {"team": "ml"},
+    "aws_image": IMAGE,
+    "aws_pools": [{"instance_type": "g5.xlarge", "usd_per_hour": 1.006, "max_nodes": 2}],
+}
+"""Of the example's variables."""
 
 
 class OpsDeployment(BodyDeployment):
@@ -84,10 +72,10 @@ def test_from_an_empty_account_to_an_empty_account(
     emulator = clouds.aws.emulator
     account = Account(emulator)
     before = account.contents()
-    ops = Workspace.of(tmp_path / "ops", mirror, "examples/ops", files={"main.tf": OPS}).init()
+    ops = Workspace.of(tmp_path / "ops", mirror, "examples/aws-burst").init()
     ops.env = {**CREDENTIALS, "AWS_ENDPOINT_URL": emulator.url}
-    ops.apply().ok()
-    made = ops.outputs()["hybrid_provider"]["regions"]["us-east-1"]
+    ops.apply(VALUES).ok()
+    made = ops.outputs()["aws"]["regions"]["us-east-1"]
     with ExitStack() as stack:
         network = Network()
         stack.callback(network.close)
@@ -110,9 +98,9 @@ def test_from_an_empty_account_to_an_empty_account(
     assert_gone(network)
     assert machine.subnet_id in made["subnets"].values()
     assert [group.id for group in machine.security_groups] == made["security_groups"]
-    assert account.contents() - before  # what outlives a burst is there still
+    assert {f"{NAME}-node", machine.subnet_id} <= account.contents()  # they outlive a burst
 
-    ops.destroy().ok()
+    ops.destroy(VALUES).ok()
 
     assert ops.in_state() == []
     assert account.contents() == before
