@@ -21,12 +21,13 @@ from tests.emulators.aws.controls import Call
 from tests.providers.aws_cloud import set_environment
 from tests.terraform.account import VARIABLES, apply, work
 from tests.terraform.iam.questions import Asker
-from tests.terraform.iam.simulator import Answers, Question, ask
+from tests.terraform.iam.simulator import Answers, Context, Question, ask
 from tests.terraform.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 
 REGION = "arn:aws:ec2:us-east-1:123456789012"
+KEY = "arn:aws:kms:us-east-1:123456789012:key/0e8e2fd0-8c3b-4c4a-9d1f-5b7a3c2e1d00"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def made(aws_module: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Mad
         set_environment(patch)
         try:
             workspace = aws_module.copy(Path(tmp_path_factory.mktemp("iam")) / "copy")
-            applied = apply(workspace, emulator, VARIABLES)
+            applied = apply(workspace, emulator, VARIABLES | {"kms_key_arn": KEY})
             calls, tags = work(applied)
         finally:
             emulator.stop()
@@ -85,6 +86,10 @@ def test_the_adapter_made_every_kind_of_call(made: Made) -> None:
         "ec2:RunInstances",
         "ec2:TerminateInstances",
         "iam:PassRole",
+        "kms:CreateGrant",
+        "kms:Decrypt",
+        "kms:DescribeKey",
+        "kms:GenerateDataKeyWithoutPlaintext",
         "pricing:GetProducts",
         "ssm:GetParameter",
     }
@@ -200,6 +205,16 @@ DENIED = {
         "*",
         {"aws:RequestedRegion": "eu-west-1"},
     ),
+    "another key": (
+        "kms:CreateGrant",
+        "*",
+        "arn:aws:kms:us-east-1:123456789012:key/11111111-8c3b-4c4a-9d1f-5b7a3c2e1d00",
+    ),
+    "the key for another service": (
+        "kms:Decrypt",
+        "*",
+        {"kms:ViaService": "s3.us-east-1.amazonaws.com"},
+    ),
     "another parameter": (
         "ssm:GetParameter",
         "*",
@@ -286,11 +301,13 @@ def test_the_launcher_may_not(refusals: Mapping[str, bool], what: str) -> None:
 
 @pytest.mark.parametrize("policy", ["node", "data"])
 def test_nodes_and_jobs_may_use_the_one_bucket_and_no_other(made: Made, policy: str) -> None:
+    through: Context = {"kms:ViaService": "s3.us-east-1.amazonaws.com"}
     own, other = f"arn:aws:s3:::{made.bucket}", "arn:aws:s3:::payroll"
     objects = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
     allowed = [
         *(Question(f"s3:{name}", own) for name in ("ListBucket", "GetBucketLocation")),
         *(Question(name, f"{own}/checkpoints/1") for name in objects),
+        *(Question(f"kms:{name}", KEY, through) for name in ("Decrypt", "GenerateDataKey")),
     ]
     denied = [
         Question("s3:ListBucket", other),
@@ -299,6 +316,7 @@ def test_nodes_and_jobs_may_use_the_one_bucket_and_no_other(made: Made, policy: 
         Question("s3:PutBucketPolicy", own),
         Question("s3:DeleteObjectVersion", f"{own}/checkpoints/1"),
         Question("ec2:DescribeInstances", "*"),
+        Question("kms:Decrypt", KEY, {"kms:ViaService": "ec2.us-east-1.amazonaws.com"}),
         Question("iam:PassRole", "arn:aws:iam::123456789012:role/lab-node"),
     ]
 

@@ -15,6 +15,8 @@ from tests.terraform.iam.simulator import Context, Question
 ACCOUNT = "123456789012"
 Tags = Mapping[str, str]
 
+# What EC2 does with a key in the launcher's name.
+_OF_A_KEY = ("CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext")
 _DATA = "LaunchTemplateData."
 
 
@@ -85,6 +87,10 @@ class Asker:
             "ec2:VolumeSize": of("BlockDeviceMapping.1.Ebs.VolumeSize"),
         }
         yield Question(run, arn(call, "volume/*"), {**requested(tags["volume"]), **disk})
+        if key := of("BlockDeviceMapping.1.Ebs.KmsKeyId"):
+            through: Context = {"kms:ViaService": f"ec2.{call.region}.amazonaws.com"}
+            for action in _OF_A_KEY:
+                yield Question(f"kms:{action}", key, through)
         card = requested(tags["network-interface"])
         yield Question(run, arn(call, "network-interface/*"), card)
         yield Question(run, f"arn:aws:ec2:{call.region}::image/{of('ImageId')}")

@@ -8,6 +8,18 @@ import {
 import { runSimulation } from '@cloud-copilot/iam-simulate'
 
 const ACCOUNT = '123456789012'
+// A key's own policy as AWS makes it: the account's IAM decides.
+const KEY_POLICY = {
+  Version: '2012-10-17',
+  Statement: [
+    {
+      Effect: 'Allow',
+      Principal: { AWS: `arn:aws:iam::${ACCOUNT}:root` },
+      Action: 'kms:*',
+      Resource: '*',
+    },
+  ],
+}
 
 async function answer(policy, { action, resource, context }) {
   const found = await runSimulation(
@@ -21,6 +33,7 @@ async function answer(policy, { action, resource, context }) {
       identityPolicies: [{ name: 'asked', policy }],
       serviceControlPolicies: [],
       resourceControlPolicies: [],
+      ...(resource.includes(':kms:') ? { resourcePolicy: KEY_POLICY } : {}),
     },
     {},
   )
