@@ -190,6 +190,16 @@ DENIED = {
         "instance",
         {"aws:ResourceTag/hybrid-cluster-name": None},
     ),
+    "ending the head, or a machine started by hand": (
+        "ec2:TerminateInstances",
+        "instance",
+        {"aws:ResourceTag/hybrid-instance": None},
+    ),
+    "a fleet from a template that hybrid did not make": (
+        "ec2:CreateFleet",
+        "launch-template",
+        {"aws:ResourceTag/hybrid-template": None},
+    ),
     "giving machines another role": (
         "iam:PassRole",
         "*",
@@ -261,6 +271,9 @@ def refusals(made: Made) -> Mapping[str, bool]:
         "a lease of another cluster's instance": renewal.but(
             {"aws:ResourceTag/hybrid-cluster-name": "other"}
         ),
+        "a lease of a machine started by hand": renewal.but(
+            {"aws:ResourceTag/hybrid-instance": None}
+        ),
         "our tag on an instance that is there": Question(
             "ec2:CreateTags",
             f"{REGION}:instance/i-0123456789abcdef0",
@@ -285,6 +298,7 @@ def refusals(made: Made) -> Mapping[str, bool]:
 MORE = (
     "another tag on an instance of ours",
     "a lease of another cluster's instance",
+    "a lease of a machine started by hand",
     "our tag on an instance that is there",
     "stopping instances",
     "opening the security group",

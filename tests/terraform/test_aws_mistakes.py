@@ -266,7 +266,7 @@ OVERLY = {
             "iam.tf",
             'Action    = "ec2:TerminateInstances"\n'
             '      Resource  = "${local.ec2}:instance/*"\n'
-            "      Condition = { StringEquals = local.ours }",
+            "      Condition = local.rented",
             'Action    = "ec2:TerminateInstances"\n      Resource  = "${local.ec2}:instance/*"\n'
             "      Condition = { StringLike = "
             '{ "aws:ResourceTag/hybrid-cluster-name" = "*" } }',

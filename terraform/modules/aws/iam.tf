@@ -54,6 +54,10 @@ locals {
   }]
 
   ours = { "aws:ResourceTag/hybrid-cluster-name" = var.name }
+  # Beside the name, which other things carry too (a head, a machine started by hand): what only
+  # hybrid writes, on what it makes itself.
+  rented   = { StringEquals = local.ours, Null = { "aws:ResourceTag/hybrid-instance" = "false" } }
+  template = { StringEquals = local.ours, Null = { "aws:ResourceTag/hybrid-template" = "false" } }
   # What hybrid writes on each machine: whose it is, which one, and how long it may live.
   tag_keys = concat(
     ["Name", "hybrid-cluster", "hybrid-cluster-name", "hybrid-instance", "hybrid-epoch", "hybrid-offer", "hybrid-expires-at", "hybrid-token"],
@@ -131,7 +135,7 @@ locals {
       Effect    = "Allow"
       Action    = ["ec2:RunInstances", "ec2:CreateFleet"]
       Resource  = "${local.ec2}:launch-template/*"
-      Condition = { StringEquals = local.ours }
+      Condition = local.template
     },
     {
       Sid      = "TemplatesWithOurTags"
@@ -144,14 +148,11 @@ locals {
       }
     },
     {
-      Sid      = "RemoveTemplatesOfHybrid"
-      Effect   = "Allow"
-      Action   = "ec2:DeleteLaunchTemplate"
-      Resource = "${local.ec2}:launch-template/*"
-      Condition = {
-        StringEquals = local.ours
-        Null         = { "aws:ResourceTag/hybrid-template" = "false" }
-      }
+      Sid       = "RemoveTemplatesOfHybrid"
+      Effect    = "Allow"
+      Action    = "ec2:DeleteLaunchTemplate"
+      Resource  = "${local.ec2}:launch-template/*"
+      Condition = local.template
     },
     {
       Sid    = "TagWhatIsBeingMade"
@@ -170,19 +171,18 @@ locals {
       Effect   = "Allow"
       Action   = "ec2:CreateTags"
       Resource = "${local.ec2}:instance/*"
-      Condition = {
-        StringEquals = local.ours
-        # The first one alone holds for a call without tags, too.
+      Condition = merge(local.rented, {
         "ForAllValues:StringEquals" = { "aws:TagKeys" = ["hybrid-expires-at"] }
-        Null                        = { "aws:TagKeys" = "false" }
-      }
+        # The one above alone holds for a call without tags, too.
+        Null = merge(local.rented.Null, { "aws:TagKeys" = "false" })
+      })
     },
     {
       Sid       = "EndOurs"
       Effect    = "Allow"
       Action    = "ec2:TerminateInstances"
       Resource  = "${local.ec2}:instance/*"
-      Condition = { StringEquals = local.ours }
+      Condition = local.rented
     },
     {
       Sid       = "GiveNodesTheirRole"
