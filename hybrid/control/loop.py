@@ -26,6 +26,7 @@ from hybrid.control.observe import Change, RayEye, Reconciler
 from hybrid.control.params import ControlParams
 from hybrid.control.recorder import NoRecorder, Recorder
 from hybrid.control.slo import SloWatch
+from hybrid.core.collector import collector_paused
 from hybrid.core.cost import Payment, commitment_of, day_start_s, rental
 from hybrid.core.errors import FencedError
 from hybrid.core.lifecycle import Fact
@@ -307,7 +308,8 @@ class Loop:
 
     def _decide(self) -> None:
         snapshot = self.snapshot()
-        self.plan = decide(snapshot, self.params.policy)
+        with collector_paused():
+            self.plan = decide(snapshot, self.params.policy)
         self.recorder.note(snapshot, self.params.policy, self.plan)
         self.plan_at_s = snapshot.now_s
         self.due_s = due_s(snapshot, self.plan, self.params.policy)

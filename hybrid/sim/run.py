@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from hybrid.core.collector import collector_paused
 from hybrid.sim.engine import Engine
 from hybrid.sim.params import SimParams
 from hybrid.sim.policies import Policy
@@ -39,5 +40,6 @@ def simulate(
         )
     engine = Engine(trace, params, policy, on_progress)
     began_s = time.perf_counter()
-    engine.run()
+    with collector_paused():  # a run makes no cycles, and much that lives to its end
+        engine.run()
     return result_of(engine, wall_s=time.perf_counter() - began_s)

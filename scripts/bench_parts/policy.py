@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from hybrid.core.collector import collector_paused
 from hybrid.core.models import Demand, InstanceState, Node, Reason
 from hybrid.core.models.work import Checkpoint, JobView, Slot
 from hybrid.core.policy.decide import decide
@@ -132,7 +133,8 @@ def empty(requests: Sequence[dict[str, float]]) -> Snapshot:
 def _decide_figure(size: int, runs: int) -> Figure:
     snapshot, params = crowded(size), PolicyParams()
     plan = decide(snapshot, params)
-    times = timed(lambda: decide(snapshot, params), runs=runs)
+    with collector_paused():  # as the controller does
+        times = timed(lambda: decide(snapshot, params), runs=runs)
     ordered = sorted(times.cpu_s)
     return Figure(
         name=f"decide_jobs_{size}_p99_ms",
@@ -160,7 +162,8 @@ def _ratio_figures(size: int, *, is_mixed: bool, turns: int) -> Iterator[Figure]
         began_s = time.process_time()
         rays = rays_scheduler.launches_of(asked)
         between_s = time.process_time()
-        decide(snapshot, params)
+        with collector_paused():
+            decide(snapshot, params)
         ours_s.append(time.process_time() - between_s)
         rays_s.append(between_s - began_s)
     ours = Counter(float(a.offer.gpu_count) for a in _launches(plan))

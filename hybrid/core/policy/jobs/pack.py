@@ -92,7 +92,7 @@ def _cheapest(
     for node_id in sorted(movable):
         free = nodes.free[node_id]
         need = size - free
-        if free <= 0 or need <= 0 or node_id in kept or (best and need >= best[0]):
+        if need <= 0 or node_id in kept or (best and need >= best[0]):
             continue
         movers = _choose(movable[node_id], need)
         moved = sum(job.gpus for job in movers or ())

@@ -80,6 +80,18 @@ def test_small_jobs_move_together_so_that_a_wide_one_fits() -> None:
     assert plan(snapshot) == ["move s1 pack h1", "start wide h0"]
 
 
+def test_a_full_node_is_emptied_where_no_other_can_be() -> None:
+    pinned = [job(f"p{n}", 3, on=f"h{n}", ran_s=HOUR_S, saves=False) for n in (1, 2)]
+    snapshot = cluster(
+        job("wide", 8),
+        job("s1", 4, on="h0", ran_s=HOUR_S),
+        job("s2", 4, on="h0", ran_s=HOUR_S),
+        *pinned,
+        home=3,
+    )
+    assert plan(snapshot) == ["move s1 pack h1", "move s2 pack h2", "start wide h0"]
+
+
 def test_nothing_is_packed_that_moved_a_moment_ago_or_cannot_move() -> None:
     for one in (job("s1", 1, on="h0", ran_s=200), job("s1", 1, on="h0", ran_s=HOUR_S, saves=False)):
         other = job("s2", 7, on="h1", ran_s=HOUR_S, saves=False)
