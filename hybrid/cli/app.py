@@ -27,6 +27,7 @@ from hybrid.cli import (
     sim,
     status,
     submit,
+    terraform,
     trace,
     up,
     version,
@@ -79,6 +80,7 @@ for _module in (
     advise,
     data,
     config,
+    terraform,
     doctor,
     version,
 ):

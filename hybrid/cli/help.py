@@ -15,7 +15,7 @@ GROUPS = {
     "Decisions and money": ("plan", "offers", "data", "events", "cost"),
     "Simulation": ("trace", "sim", "advise"),
     "Operating": ("drain", "pause", "resume", "gc"),
-    "Settings": ("config", "version"),
+    "Settings": ("config", "terraform", "version"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Writes the generated parts of docs/json.md, cli.md, configuration.md and python.md.
+"""Writes the generated parts of json.md, cli.md and others in docs/; `MADE` lists them.
 
 `python -m tests.cli.documents` after a change of a model, a command or an option.
 """
@@ -46,6 +46,7 @@ from hybrid.sim.runs import SimRunsView
 from hybrid.sim.services.compare import ServiceComparison
 from hybrid.sim.traces.summary import TraceView
 from tests.cli.reference import configuration, python
+from tests.cli.terraform_reference import terraform
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN = "<!-- made by `python -m tests.cli.documents`, and compared by a test -->"
@@ -216,6 +217,7 @@ MADE: Mapping[str, Callable[[], str]] = {
     "cli.md": reference,
     "configuration.md": configuration,
     "python.md": python,
+    "terraform.md": terraform,
 }
 """The pages with a generated part, and what makes it."""
 

@@ -56,10 +56,11 @@ resource "hybrid_cloud" "pretended" {
 }
 
 resource "hybrid_burst_policy" "this" {
-  cluster    = hybrid_cluster.this.name
-  max_wait   = "5s"
-  idle_after = "10s"
-  min_life   = "10s"
+  cluster       = hybrid_cluster.this.name
+  max_wait      = "5s"
+  stabilisation = "2s"
+  idle_after    = "10s"
+  min_life      = "10s"
   budget = {
     nodes       = 1
     usd_per_day = 20
