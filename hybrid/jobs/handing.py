@@ -8,7 +8,7 @@ from functools import cache
 from typing import TypeAlias
 
 from hybrid.core.errors import ClusterError, JobError
-from hybrid.core.models import Job, JobState
+from hybrid.core.models import Job, JobClass, JobState
 from hybrid.core.ports import Clock, JobRunner, JobStatus, Ledger, Packages
 from hybrid.jobs import attempts
 from hybrid.jobs.keeping import Keeper
@@ -48,15 +48,19 @@ class Hander:
                 raise
 
     def ready(self) -> list[Job]:
-        """Return what can be given to Ray now; places that are gone are given back."""
+        """Return what can be given to Ray now; places that are gone are given back.
+
+        The most urgent first: what it takes is not free for the next one, which may be meant to
+        wait for others on the same node.
+        """
         ready = []
         known = cache(self.runner.statuses)  # asked for doubtful jobs only, and once for all
-        for job in self.book.live():
-            if job.state is not _S.QUEUED or job.is_cancel_asked:
-                continue
-            if not job.spec.is_queued or (job.slots and self._may_start(job, known)):
+        waiting = [j for j in self.book.live() if j.state is _S.QUEUED and not j.is_cancel_asked]
+        for job in sorted((j for j in waiting if j.slots), key=_urgency):
+            if self._may_start(job, known):
+                self.rooms.take(job)
                 ready.append(job)
-        return ready
+        return ready + [job for job in waiting if not job.spec.is_queued]
 
     def _may_start(self, job: Job, known: Callable[[], Mapping[str, JobStatus]]) -> bool:
         if not self.memory.doubts(job):
@@ -97,4 +101,8 @@ class Hander:
             self.keeper.move(job, _S.FAILED, str(error))
         else:
             self.keeper.move(job, _S.SUBMITTED, "")
-            self.rooms.take(job)
+
+
+def _urgency(job: Job) -> tuple[bool, int, float, str]:
+    is_filler = job.spec.job_class is JobClass.BEST_EFFORT
+    return is_filler, -job.spec.priority, job.created_at_s, job.job_id

@@ -445,3 +445,22 @@ def test_jobs_are_moved_once_although_a_write_fails_in_the_middle(
 
     after = {one.job_id: one.created_at_s for one in world.ledger.jobs()}
     assert after == {job_id: at_s + by_s for job_id, at_s in before.items()}
+
+
+def test_what_is_free_goes_to_the_more_urgent_of_two_that_were_given_one_node(
+    world: World,
+) -> None:
+    """One of them is to wait for work that leaves; both must not be handed to Ray at once."""
+    world.desk.pause("out", owner="test")
+    full = world.desk.submit(spec(priority=99))
+    filler = world.desk.submit(spec(1.0, job_class=JobClass.BEST_EFFORT, saves=True))
+    until(world, S.RUNNING, full, filler)
+    world.jobs.deaf.add(filler.job_id)
+    less, more = world.desk.submit(spec(2.0, priority=10)), world.desk.submit(spec(2.0))
+
+    world.step()
+
+    assert job(world, less).slots == job(world, more).slots, "both have a place on one node"
+    assert states(world, less, more) == [S.QUEUED, S.SUBMITTED]
+    until(world, S.RUNNING, less)
+    assert kinds(world, more).count("job_submitted") == 1

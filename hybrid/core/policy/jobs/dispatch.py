@@ -74,9 +74,19 @@ def _dispatch_home(draft: Draft) -> None:
     def is_wanted() -> bool:
         return any(wants_home(job, draft) for job in draft.in_cloud.values())
 
+    least = max(_rank(job) for job in draft.queue.values())
+
     def holds_back(job: JobView) -> bool:
-        """Return whether a suspended job with time left makes way for work that costs money."""
-        return job.is_started and not draft.terms.is_last_moment(job) and is_wanted()
+        """Return whether a job makes way for work that costs money.
+
+        Best-effort work does, and a suspended job with time left; but not where less urgent work
+        would get the place instead.
+        """
+        if not job.is_filler:
+            is_suspended = job.is_started and job.checkpoint is not None
+            if not is_suspended or draft.terms.is_last_moment(job) or _rank(job) < least:
+                return False
+        return is_wanted()
 
     def starves(job: JobView) -> bool:
         """Return whether a job is late and nothing can be rented for it: small ones pass it."""
@@ -133,6 +143,11 @@ class Guard:
             return True
         whole = sum(len(cloud.at(free)) for free in cloud.levels() if free >= self.size)
         return whole > self.count
+
+
+def _rank(job: JobView) -> tuple[bool, int]:
+    """Return what no other rule of the order may invert; the most urgent has the least."""
+    return (job.is_filler, -job.priority)
 
 
 def is_only_at_home(job: JobView) -> bool:

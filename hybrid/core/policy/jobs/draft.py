@@ -63,10 +63,14 @@ class Draft:
             slots = job.slots
             if not slots:
                 queue[job.job_id] = job
-            elif (node_id := slots[0].node_id) in home:
-                at_home[job.job_id] = job
-            elif node_id in cloud:
-                in_cloud[job.job_id] = job
+                continue
+            node_id = slots[0].node_id
+            nodes, jobs_there = (home, at_home) if node_id in home else (cloud, in_cloud)
+            # A gang that has lost one of its nodes is about to end: nothing is planned for it.
+            if node_id in nodes and (
+                len(slots) == 1 or all(slot.node_id in nodes for slot in slots)
+            ):
+                jobs_there[job.job_id] = job
         return cls(terms, board, queue, at_home, in_cloud)
 
     @property

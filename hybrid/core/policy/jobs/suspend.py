@@ -92,9 +92,11 @@ class Reservoir:
         if not clearings or stops > self.draft.stops_left:
             self._failed.add(key)
             return None
-        for clearing in clearings:
-            for victim in clearing.victims:
-                self._suspend(victim, job)
+        victims = [victim for clearing in clearings for victim in clearing.victims]
+        if any(v.job.priority > job.priority and not v.job.is_filler for v in victims):
+            return None  # however much slack it has: more urgent work waits for no other
+        for victim in victims:
+            self._suspend(victim, job)
         return tuple(Slot(c.node_id, size) for c, size in zip(clearings, job.sizes, strict=True))
 
     def _suspend(self, victim: Victim, job: JobView) -> None:

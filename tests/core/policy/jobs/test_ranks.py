@@ -157,3 +157,39 @@ def test_a_gang_of_a_lower_priority_gives_way_as_a_whole() -> None:
     gang = job("gang", 16, on=("h0", "h1"), priority=1, **FULL)
     made = plan(cluster(gang, job("high", 8, priority=9), job("next", 8, priority=8), home=2))
     assert made == ["suspend gang", "start high h0", "start next h1"]
+
+
+OUT: dict[str, Any] = {"on": "r0", "ran_s": 7_200.0}
+"""In the cloud for so long that it wants to come home."""
+
+
+def test_a_suspended_job_makes_way_for_rented_work_but_not_for_less_urgent_work() -> None:
+    out = job("out", 8, **OUT)
+    stopped = job("stopped", 4, waited_s=60, priority=90, is_started=True)
+    less = job("less", 4, waited_s=5, priority=10)
+    rented = (("r0", 8),)
+    assert plan(cluster(out, stopped, rented=rented)) == ["move out home h0"]
+    assert plan(cluster(out, stopped, less, rented=rented))[0] == "start stopped h0"
+
+
+def test_a_retry_that_saves_nothing_is_held_back_for_nobody() -> None:
+    out, again = job("out", 8, **OUT), job("again", 8, waited_s=60, saves=False, is_started=True)
+    assert plan(cluster(out, again, rented=(("r0", 8),)))[0] == "start again h0"
+
+
+def test_best_effort_work_leaves_the_place_to_rented_work() -> None:
+    out = job("out", 8, **OUT)
+    assert plan(cluster(out, filler("f", 8), rented=(("r0", 8),))) == ["move out home h0"]
+
+
+def test_slack_of_more_urgent_work_is_not_spent_on_less_urgent_work() -> None:
+    rich = job("rich", 8, on="h0", priority=50, ran_s=7_200.0, max_wait_s=14_400.0)
+    new = job("new", 8, waited_s=5)
+    assert plan(cluster(rich, new)) == ["suspend rich", "start new h0"]
+    assert "suspend rich" not in plan(cluster(rich, new.model_copy(update={"priority": 49})))
+
+
+def test_a_gang_that_has_lost_a_node_is_planned_for_no_more() -> None:
+    """Its end is seen soon; until then it holds what it has."""
+    gang = job("gang", 16, on=("h0", "gone"), priority=1, **FULL)
+    assert plan(cluster(gang, job("high", 8, priority=9), home=1), rent_after_s=1e9) == []
