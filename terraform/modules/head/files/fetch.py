@@ -1,5 +1,7 @@
 """Prints a parameter of Parameter Store: `fetch.py NAME`."""
 
+from __future__ import annotations
+
 import sys
 
 import boto3
