@@ -344,6 +344,8 @@ def test_values_out_of_bounds_are_config_errors_that_name_the_field(client: hybr
         client.submit("x", gpus=-1)
     with pytest.raises(ConfigError, match=r"^priority: input should"):
         client.submit("x", priority=101)
+    with pytest.raises(ConfigError, match=r"^gpus: input should be a finite number"):
+        client.submit("x", gpus=float("inf"))
 
 
 def test_the_same_job_id_is_the_same_job(client: hybrid.Client, lab: Running) -> None:

@@ -141,6 +141,18 @@ def test_a_body_of_the_wrong_shape_is_422_and_names_the_field(
     assert answer.json()["error"]["message"].startswith(field)
 
 
+@pytest.mark.parametrize("field", ["gpus", "cpus"])
+def test_an_endless_number_is_422(http: httpx.Client, field: str) -> None:
+    """Stored as JSON it would be `null`, and the row could not be read again."""
+    headers = {"Content-Type": "application/json"}
+    content = f'{{"spec": {{"entrypoint": "x", "{field}": 1e400}}}}'.encode()
+
+    answer = http.post("/api/v1/jobs", content=content, headers=headers)
+
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith(f"{field}: ")
+
+
 @pytest.mark.parametrize("query", ["limit=0", "limit=99999", "after=-1", "limit=x"])
 def test_a_query_out_of_bounds_is_422(http: httpx.Client, query: str) -> None:
     assert http.get(f"/api/v1/events?{query}").status_code == 422

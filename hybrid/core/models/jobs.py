@@ -84,8 +84,8 @@ class JobSpec(Model):
 
     entrypoint: str = Field(min_length=1)
     name: str = ""
-    gpus: float = Field(default=0, ge=0)
-    cpus: float = Field(default=0, ge=0)
+    gpus: float = Field(default=0, ge=0, allow_inf_nan=False)
+    cpus: float = Field(default=0, ge=0, allow_inf_nan=False)
     memory_bytes: int = Field(default=0, ge=0)
     site: Literal["any", "onprem", "cloud"] = "any"
     package: str = ""
