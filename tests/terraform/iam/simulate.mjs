@@ -1,4 +1,5 @@
-// Judges questions by IAM policies. In: { policies: {name: policy}, questions: [...] } as JSON.
+// Judges questions by IAM policies. In: { policies: {name: policy}, questions: [...],
+// chosen: {name: [index of a question, if not all]} } as JSON.
 // Out: { answers: {name: [answer]}, unknown: {name: [word]} }.
 import {
   getAllGlobalConditionKeys,
@@ -71,11 +72,12 @@ async function unknownWords(policy) {
 
 let text = ''
 for await (const piece of process.stdin) text += piece
-const { policies, questions } = JSON.parse(text)
+const { policies, questions, chosen } = JSON.parse(text)
 const out = { answers: {}, unknown: {} }
 for (const [name, policy] of Object.entries(policies)) {
   out.unknown[name] = await unknownWords(policy)
   out.answers[name] = []
-  for (const question of questions) out.answers[name].push(await answer(policy, question))
+  const own = chosen[name]?.map((index) => questions[index]) ?? questions
+  for (const question of own) out.answers[name].push(await answer(policy, question))
 }
 process.stdout.write(JSON.stringify(out))

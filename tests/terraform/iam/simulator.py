@@ -59,8 +59,17 @@ class Answers:
     unknown: Mapping[str, Sequence[str]]
 
 
-def ask(policies: Mapping[str, Mapping[str, Any]], questions: Sequence[Question]) -> Answers:
+def ask(
+    policies: Mapping[str, Mapping[str, Any]],
+    questions: Sequence[Question],
+    chosen: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> Answers:
     """Return what policies say to questions.
+
+    Args:
+        policies: By names of your own.
+        questions: For all of them.
+        chosen: Places of the questions for a policy that is not asked them all.
 
     Raises:
         AssertionError: A question is none that AWS could be asked: no such action, resource,
@@ -71,15 +80,16 @@ def ask(policies: Mapping[str, Mapping[str, Any]], questions: Sequence[Question]
     asked = [vars(question) for question in questions]
     done = subprocess.run(
         ["node", script],
-        input=json.dumps({"policies": policies, "questions": asked}),
+        input=json.dumps({"policies": policies, "questions": asked, "chosen": dict(chosen)}),
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    for answers in found["answers"].values():
-        for question, answer in zip(questions, answers, strict=True):
+    for name, answers in found["answers"].items():
+        own = [questions[place] for place in chosen.get(name, range(len(questions)))]
+        for question, answer in zip(own, answers, strict=True):
             assert "error" not in answer, f"{question}: {answer['error']}"
             assert answer["ignored"] == [], f"{question} knows no {answer['ignored']}"
     return Answers(
