@@ -40,6 +40,10 @@ class Outcomes:
         """Count a new job."""
         self._submitted_at_s[job_id] = now_s
 
+    def follow_clock(self, by_s: float) -> None:
+        """Move what waits: the wall clock was set by so much."""
+        self._submitted_at_s = {k: at_s + by_s for k, at_s in self._submitted_at_s.items()}
+
     def suspend(self, job_id: str) -> None:
         """Count a job that goes back into the queue so that another gets its place."""
         self._suspended.add(job_id)

@@ -107,6 +107,7 @@ class Dispatcher:
         if by_s:
             self._clocked.follow(by_s)
             self._memory.forget_waits()
+            self.pulse.follow_clock(by_s)
 
     def settle_clock(self) -> None:
         """Store the moved instants. Raises `LedgerError`; call again then."""

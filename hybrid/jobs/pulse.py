@@ -40,6 +40,10 @@ class Pulse:
                 self._outcomes.submit(job.job_id, job.created_at_s)
         self._seen = ids
 
+    def follow_clock(self, by_s: float) -> None:
+        """Move instants of jobs that wait: the wall clock was set by so much."""
+        self._outcomes.follow_clock(by_s)
+
     def note_place(self, job: Job, now_s: float, *, is_home: bool) -> None:
         """Count that a job got a place, from the queue or by a move."""
         self._outcomes.place(job.job_id, now_s, is_home=is_home)

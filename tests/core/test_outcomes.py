@@ -51,3 +51,14 @@ def test_a_suspended_job_counts_where_it_goes_on() -> None:
         outcomes.place(name, 0.0, is_home=True)
     starts = outcomes.starts(0.0, _SOON_S)
     assert (starts.resumed_count, starts.resumed_out_count) == (3.0, 2.0)
+
+
+@pytest.mark.parametrize("by_s", [3_600.0, -3_600.0])
+def test_a_clock_that_is_set_makes_no_wait_longer_or_shorter(by_s: float) -> None:
+    outcomes = Outcomes(360.0)
+    outcomes.submit("waits", 10_000.0)
+    outcomes.follow_clock(by_s)
+    assert outcomes.starts(10_000.0 + _SOON_S + by_s, _SOON_S).waited_count == 0
+    outcomes.place("waits", 10_000.0 + _SOON_S + by_s, is_home=True)
+    starts = outcomes.starts(10_000.0 + _SOON_S + by_s, _SOON_S)
+    assert (starts.waited_count, starts.soon_count) == (1.0, 1.0)
