@@ -19,6 +19,7 @@ from scripts.bench_parts import (
     machine,
     mixed,
     policy,
+    queue,
     quickstart,
     rest,
     start,
@@ -42,8 +43,9 @@ ON_CLUSTER: dict[str, Callable[[LocalCluster], list[Figure]]] = {
     "cli": commands.measure,
     "soak": rest.measure_soak,
     "burst": burst.measure,
+    "queue": queue.measure,
 }
-"""Parts that share one cluster, in this order: the quiet ones first."""
+"""Parts that share one cluster, in this order: the quiet ones first, and last what leaves jobs."""
 
 PARTS = (*ALONE, *ON_CLUSTER, "quickstart")
 

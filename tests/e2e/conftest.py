@@ -12,9 +12,9 @@ from tests.e2e.deployment import Deployment
 
 
 @contextmanager
-def deployed(**changes: Any) -> Iterator[Deployment]:
+def deployed(kind: type[Deployment] = Deployment, **changes: Any) -> Iterator[Deployment]:
     """Give a cluster that is not started, and see that nothing of it outlives the test."""
-    deployment = Deployment(**changes)
+    deployment = kind(**changes)
     try:
         yield deployment
         deployment.down()

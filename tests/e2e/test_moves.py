@@ -3,49 +3,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from hybrid.client import Checkpoint, Job
+from hybrid.client import Job
 from hybrid.core.models import JobState
 from tests.e2e.deployment import WORK, Deployment
+from tests.e2e.training import attempts, kinds, places, site, steps, train
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 CONFIG = {"jobs": {"profile": "fast"}}
-QUICK = Checkpoint(save_s=1.0, load_s=1.0)
-
-
-def train(
-    cluster: Deployment, steps: int, *, deaf: bool = False, **options: object
-) -> tuple[Job, Path]:
-    notebook = cluster.folder / f"steps-{len(list(cluster.folder.glob('steps-*')))}"
-    notebook.touch()
-    command = f"python train.py {steps} {notebook}{' deaf' if deaf else ''}"
-    values = {"working_dir": WORK, "gpus": 2, "checkpoint": QUICK, **options}
-    return cluster.client.submit(command, **values), notebook  # type: ignore[arg-type]
-
-
-def steps(notebook: Path) -> list[int]:
-    return [int(line.split()[0]) for line in notebook.read_text().splitlines()]
-
-
-def site(cluster: Deployment, job: Job) -> str:
-    """Return where a job runs now: `onprem`, `cloud`, or `""`."""
-    row = job.details()
-    if row.state is not JobState.RUNNING:
-        return ""
-    nodes = {node.node_id: node.site for node in cluster.client.nodes().nodes}
-    return nodes.get(row.slots[0].node_id, "")
 
 
 def tasks_at(job: Job, wanted: str) -> int:
     return sum(task.count for task in job.audit().tasks if task.site == wanted)
-
-
-def kinds(cluster: Deployment, job: Job) -> list[str]:
-    return [event.kind for event in cluster.client.events(subject=job.id).events]
 
 
 def test_a_training_bursts_comes_home_with_its_steps_and_ends_once(cluster: Deployment) -> None:
@@ -61,7 +33,8 @@ def test_a_training_bursts_comes_home_with_its_steps_and_ends_once(cluster: Depl
     assert job.wait(timeout=120) is JobState.SUCCEEDED
 
     assert steps(notebook) == list(range(1, 121)), "each step once, none lost"
-    assert len({line.split(" ", 1)[1] for line in notebook.read_text().splitlines()}) == 2
+    assert attempts(notebook) == [1, 2]
+    assert len(places(notebook)) == 2
     row = job.details()
     assert (row.attempt, row.interruptions) == (2, 1)
     assert row.progress_s > 0
