@@ -12,7 +12,7 @@ import pytest
 from hybrid.api.server import make_app, serve
 from hybrid.app.layers import ConfigLayers
 from hybrid.control.service import Service
-from hybrid.settings import load
+from hybrid.settings import Settings, load
 from tests.api.fake_service import FakeService
 
 _TOKEN = "t0ken"
@@ -47,7 +47,11 @@ class Lab:
             is_ready=lambda: self.is_ready,
             restart=self._restart,
         )
-        self.reload = lambda: load(file, env)
+        self._file, self._env = file, env
+
+    def reload(self) -> Settings:
+        """Return what the next controller would work with."""
+        return load(self._file, self._env)
 
     def _restart(self) -> None:
         self.restarts += 1
