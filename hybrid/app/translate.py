@@ -39,6 +39,7 @@ def _job_params(settings: Settings) -> JobParams:
     profile = PROFILES[settings.jobs.profile]
     changes = {
         "fair_share": settings.jobs.fair_share,
+        "gpu_speeds": settings.jobs.gpu_speeds,
         # What a job leaves behind is of use to few others, so it waits no longer than its own.
         "idle_after_s": min(profile.idle_after_s, settings.idle.after_s),
     }

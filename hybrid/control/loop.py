@@ -23,9 +23,11 @@ from hybrid.control.joins import Joins
 from hybrid.control.jumps import Jumps
 from hybrid.control.mass_trouble import MassTrouble
 from hybrid.control.observe import Change, RayEye, Reconciler
+from hybrid.control.pace import Pace
 from hybrid.control.params import ControlParams
 from hybrid.control.recorder import NoRecorder, Recorder
 from hybrid.control.slo import SloWatch
+from hybrid.control.takebacks import Takebacks
 from hybrid.core.collector import collector_paused
 from hybrid.core.cost import Payment, commitment_of, day_start_s, rental
 from hybrid.core.errors import FencedError
@@ -96,6 +98,8 @@ class Loop:
         """Make what only the loop needs."""
         self.jumps = Jumps(self.book, self.clock)
         self.boots = Boots()
+        self.takebacks = Takebacks()
+        self.pace = Pace(self.book, self.params.caps)
         self.adopter = Adopter(self.book, self.clouds, self.actor.launcher)
         self.joins = Joins(self.book)
         self.mass_trouble = MassTrouble(self.book, self.clock, self.params)
@@ -107,6 +111,7 @@ class Loop:
         self.jobs.start()
         for instance in reversed(self.book.ledger.instances(limit=_HISTORY)):
             self.boots.learn(instance)
+            self.takebacks.remember(instance)
 
     def tick(self) -> None:
         """Observe, decide, act, once.
@@ -237,6 +242,7 @@ class Loop:
 
     def _learn(self, change: Change) -> None:
         instance = change.after
+        self.takebacks.learn(change)
         if change.fact is Fact.NODE_JOINED:
             self.boots.learn(instance)
             self.book.clear_failures(instance.offer)
@@ -280,6 +286,8 @@ class Loop:
             commitment=self.commitment,
             starts=self.jobs.pulse.starts(now_s, offers, boots),
             home_release_gpus_per_s=self.jobs.pulse.released_gpus_per_s(now_s),
+            usual_day_share=self.pace.usual_share(now_s),
+            takebacks=self.takebacks.by_zone(now_s),
             breach_since_s=self.breach_since_s,
             blind=tuple(source for source in self.sources() if not source.is_up),
             unread=self.clouds.unread(),

@@ -70,6 +70,11 @@ Rates: TypeAlias = Annotated[
         additionalProperties={"type": "number", "exclusiveMinimum": 0},
     ),
 ]
+Speeds: TypeAlias = Annotated[
+    dict[str, float],
+    PlainValidator(words.speeds),
+    _schema("object", additionalProperties={"type": "number", "exclusiveMinimum": 0}),
+]
 Share: TypeAlias = Annotated[
     float, PlainValidator(readers.share), _schema("number", minimum=0, maximum=1)
 ]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from hybrid.settings.fields import Duration, Text
+from hybrid.settings.fields import Duration, Speeds, Text
 from hybrid.settings.section import Section
 
 
@@ -32,6 +32,11 @@ class Jobs(Section):
     max_wait: Waits = Field(default_factory=Waits, description="Longest acceptable waits.")
     fair_share: bool = Field(
         default=False, description="Of equal priority, users who hold fewer GPUs go first."
+    )
+    gpu_speeds: Speeds = Field(
+        default_factory=dict,
+        description="How fast types of GPU are for your work, such as {H100: 2.1, A100-80GB: 1}, "
+        "to compare prices for the same work. Types that are not named count as 1.",
     )
     data_speed_mbit: float | None = Field(
         None,

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from hybrid.core.gpu_names import named
 from hybrid.core.prices import USD
 from hybrid.core.quantity import shown
 from hybrid.settings.readers import decimal, text
@@ -237,6 +238,13 @@ def rates(value: object) -> dict[str, float]:
     return {currency(str(key)): _rate(str(key), item) for key, item in value.items()}
 
 
+def speeds(value: object) -> dict[str, float]:
+    """Read how fast types of GPU are, against those that are not named."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{shown(value)} is not a mapping; write {{H100: 2.1}}")  # noqa: TRY004
+    return {named(str(key)): _speed(str(key), item) for key, item in value.items()}
+
+
 def extras(value: object) -> dict[str, Any]:
     """Read keys that only a provider understands."""
     if value is None:
@@ -287,6 +295,19 @@ def _rate(code: str, value: object) -> float:
         raise ValueError(
             f"{shown(value)} is not a rate of {code}; write how many {code} a US dollar costs, "
             "for example 7.1"
+        )
+    return number
+
+
+def _speed(name: str, value: object) -> float:
+    try:
+        number = decimal(value)
+    except ValueError:
+        number = 0.0
+    if number <= 0:
+        raise ValueError(
+            f"{shown(value)} is no speed of {name}; write how many times as fast as others it is "
+            "for your work, for example 2.1"
         )
     return number
 

@@ -85,6 +85,10 @@ class Snapshot(Model):
         starts: How long jobs waited of late; `None` when not known.
         home_release_gpus_per_s: How many GPUs jobs at home freed by ending, per second, of late;
             `None` when it is not known, and then nobody waits for it.
+        usual_day_share: Share of a day's money that is usually spent by now, 0 to 1; `None` when
+            not known, and then nothing is paced.
+        takebacks: How many spot machines were taken back of late, by zone (see
+            `hybrid.core.scopes.scope_key`); what is long ago counts little.
         breach_since_s: When the queue limit was first found broken, or `None`.
         blind: Sources that could not be read.
         unread: Providers whose offers were never read, so `offers` may lack theirs.
@@ -105,6 +109,8 @@ class Snapshot(Model):
     commitment: Commitment = Field(default_factory=Commitment)
     starts: Starts | None = None
     home_release_gpus_per_s: float | None = None
+    usual_day_share: float | None = Field(default=None, ge=0, le=1)
+    takebacks: Mapping[str, float] = Field(default_factory=dict)
     breach_since_s: float | None = None
     blind: tuple[Source, ...] = ()
     unread: tuple[Source, ...] = ()

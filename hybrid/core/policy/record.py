@@ -9,7 +9,7 @@ from hybrid.core.models import Model
 from hybrid.core.policy.params import PolicyParams
 from hybrid.core.policy.plan import Plan, Snapshot
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 """Of the form of a record. Goes up when an older program could not read a newer one."""
 
 # Changes by itself, or all the time: no news. `available` of the store changes with each object.
@@ -19,6 +19,8 @@ _PASSING: dict[str, Any] = {
     "commitment": True,
     "starts": True,
     "home_release_gpus_per_s": True,
+    "usual_day_share": True,
+    "takebacks": True,
     "nodes": {
         "__all__": {"idle_s": True, "activity": True, "available": {"object_store_memory": True}}
     },

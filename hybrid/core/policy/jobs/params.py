@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -62,8 +63,15 @@ class JobParams(Model):
         idle_after_s: A rented node without work for this long is returned.
         node_size_margin: A node larger than a job needs is rented only if its price per GPU is
             lower by more than this share than that of one of the right size.
+        pace_ratio: When today's money is more than so many times what is usually spent of a
+            daily cap by this hour, jobs are rented for at their last moment only.
+        pace_from_share: But not before this share of the cap is spent.
+        gpu_speeds: How fast each type of GPU works, by our name of it, against any that is not
+            named; prices are compared for the same work. Whoever measured it says so: none is
+            assumed.
         spot_mtbf_s: Mean time until a spot machine is taken back. An assumption: public traces
-            have an hour to a day.
+            have an hour to a day. In a zone that took some back of late it is shorter: half of
+            it after one, a third after two.
         spot_least_interval_s: Jobs on spot machines save no more often than this.
         spot_most_gpus: Wider jobs are not rented spot machines for.
         spot_margin: A spot machine is rented only if it is cheaper by more than this share, with
@@ -100,6 +108,9 @@ class JobParams(Model):
     home_wait_ratio: float = Field(default=0.5, ge=0)
     idle_after_s: float = Field(default=60.0, ge=0)
     node_size_margin: float = Field(default=0.1, ge=0, lt=1)
+    pace_ratio: float = Field(default=1.1, gt=0)
+    pace_from_share: float = Field(default=0.1, ge=0, le=1)
+    gpu_speeds: Mapping[str, float] = Field(default_factory=dict)
     spot_mtbf_s: float = Field(default=21_600.0, gt=0)
     spot_least_interval_s: float = Field(default=300.0, gt=0)
     spot_most_gpus: float = Field(default=8.0, ge=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hybrid.core.models import Offer
 from hybrid.core.models.work import JobView
@@ -30,6 +30,8 @@ class Terms:
         is_home_soon: Whether home will probably have room about when a node would come, while
             the target for waits is out of reach.
         is_suspending_futile: Whether suspended jobs have to be rented for in the end.
+        is_ahead_of_pace: Whether today's money runs ahead of its usual course to a daily cap.
+        takebacks: Spot machines taken back of late, by zone, see `Snapshot`.
     """
 
     now_s: float
@@ -39,6 +41,8 @@ class Terms:
     usd_per_gpu_hour: float = 0.0
     is_home_soon: bool = False
     is_suspending_futile: bool = False
+    is_ahead_of_pace: bool = False
+    takebacks: Mapping[str, float] = field(default_factory=dict)
 
     def progress_s(self, job: JobView) -> float:
         """Return the useful time of a job so far."""
@@ -86,6 +90,8 @@ class Terms:
             after_s = 0.0 if after_s < NEVER_EARLY else after_s
         if self.is_home_soon:
             after_s = max(after_s, self.reserve_s)
+        if self.is_ahead_of_pace:
+            after_s = NEVER_EARLY
         return self._is_due(job, after_s)
 
     def is_last_moment(self, job: JobView) -> bool:
@@ -154,6 +160,8 @@ def terms_of(snapshot: Snapshot, params: JobParams) -> Terms:
         is_home_soon=is_home_soon(snapshot.starts, params),
         is_suspending_futile=is_suspending_futile(snapshot.starts, params),
         usd_per_gpu_hour=min(prices, default=0.0),
+        is_ahead_of_pace=is_ahead_of_pace(snapshot, params),
+        takebacks=snapshot.takebacks,
     )
 
 
@@ -183,6 +191,15 @@ def is_home_soon(starts: Starts | None, params: JobParams) -> bool:
     if starts.late_count <= _OUT_OF_REACH * (1 - params.wait_target_share) * starts.count:
         return False
     return starts.soon_count >= params.soon_share * starts.waited_count
+
+
+def is_ahead_of_pace(snapshot: Snapshot, params: JobParams) -> bool:
+    """Return whether today's money runs ahead of its usual course to a daily cap."""
+    cap_usd, share = snapshot.caps.usd_per_day, snapshot.usual_day_share
+    if not cap_usd or share is None:
+        return False
+    spent_share = snapshot.commitment.day_usd / cap_usd
+    return spent_share > params.pace_from_share and spent_share > params.pace_ratio * share
 
 
 def is_suspending_futile(starts: Starts | None, params: JobParams) -> bool:

@@ -38,6 +38,38 @@ def test_a_spot_machine_is_rented_when_it_is_cheaper_by_a_margin() -> None:
     assert rented(waiting, 11.5) == ["launch x4"]
 
 
+def test_a_zone_that_took_machines_back_of_late_counts_as_dearer() -> None:
+    waiting, zoned = job("a", 4, waited_s=30), {"region": "r", "zone": "z"}
+    here = spot(9.0).model_copy(update=zoned)
+
+    def rented_after(takebacks: dict[str, float]) -> list[str]:
+        return plan(cluster(waiting, FULL, offers=(by_size(4), here), takebacks=takebacks))
+
+    this, other = (f"zone:{here.provider}/r/{zone}" for zone in ("z", "other"))
+    assert rented_after({}) == ["launch spot4"]
+    assert rented_after({other: 9.0}) == ["launch spot4"]
+    assert rented_after({this: 9.0}) == ["launch x4"]
+    # The cloud chooses the zone, so the worst of them counts.
+    here = here.model_copy(update={"zone": ""})
+    assert rented_after({other: 9.0}) == ["launch x4"]
+
+
+def test_prices_are_compared_for_the_same_work() -> None:
+    slow = by_size(4).model_copy(update={"accelerator": "T4", "offer_id": "slow"})
+    fast = slow.model_copy(
+        update={
+            "accelerator": "A100-80GB",
+            "offer_id": "fast",
+            "usd_per_hour": 3 * slow.usd_per_hour,
+        }
+    )
+    snapshot = cluster(job("a", 4, waited_s=30), FULL, offers=(slow, fast))
+    assert plan(snapshot) == ["launch slow"]
+    assert plan(snapshot, gpu_speeds={"A100": 2.9}) == ["launch slow"]
+    assert plan(snapshot, gpu_speeds={"A100": 3.1}) == ["launch fast"]
+    assert plan(snapshot, gpu_speeds={"A100": 3.1, "T4": 1.1}) == ["launch slow"]
+
+
 def test_spot_is_not_for_work_that_cannot_be_saved_or_could_not_be_late_once_more() -> None:
     assert rented(job("a", 4, waited_s=30, saves=False), 1.0) == ["launch x4"]
     assert rented(job("a", 4, waited_s=1_790), 1.0) == ["launch x4"]
