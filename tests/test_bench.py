@@ -20,7 +20,7 @@ from hybrid.adapters.ray import RayCluster
 from hybrid.control.params import ControlParams
 from hybrid.core.policy.params import PolicyParams
 from hybrid.node.environment import TAG
-from scripts.bench_parts import big, clouds, mixed, policy, tick
+from scripts.bench_parts import big, clouds, growth, mixed, policy, tick
 from scripts.bench_parts.burst import Burst, lateness
 from scripts.bench_parts.byhand import end, recipes
 from scripts.bench_parts.commands import interleaved
@@ -283,6 +283,29 @@ def test_a_saved_document_becomes_a_table(
     assert "| `a` | b | 2 ms | 1 | **no** |" in lines
     assert "| `c` | d | unknown s |  |  |" in lines
     assert "`up` could not be measured: no" in lines
+
+
+def grown(size: int, ms: float) -> Figure:
+    details = {"cpu_median_ms": ms / 2}
+    return Figure(f"decide_jobs_{size}_p99_ms", "b", ms, "ms", details=details)
+
+
+def test_a_saved_document_becomes_a_picture_of_growth(tmp_path: Path) -> None:
+    printed = document([grown(1_000, 20.0), grown(100, 2.0), figure(1, 1)], {}, facts())
+    path, picture = tmp_path / "bench.json", tmp_path / "growth.svg"
+    path.write_text(json.dumps({**printed, "contention_after": 1.0}))
+
+    assert growth.points(printed) == [(100, 1.0, 2.0), (1_000, 10.0, 20.0)]
+    assert main(["--table", str(path), "--growth", str(picture)]) == 0
+    drawn = picture.read_text()
+    assert "<svg" in drawn
+    assert main(["--table", str(path), "--growth", str(picture)]) == 0
+    assert picture.read_text() == drawn
+
+
+def test_nothing_grows_with_one_size() -> None:
+    with pytest.raises(BenchError, match="measure with --only policy first"):
+        growth.points(document([grown(100, 2.0)], {}, facts()))
 
 
 def test_an_unknown_part_is_refused_with_the_known_ones(

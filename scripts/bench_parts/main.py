@@ -16,6 +16,7 @@ from scripts.bench_parts import (
     burst,
     clouds,
     commands,
+    growth,
     machine,
     mixed,
     policy,
@@ -77,7 +78,10 @@ def main(words: Sequence[str]) -> int:
     """Measure, print one JSON document, and return the exit code."""
     options = _options(words)
     if options.table:
-        print(table.markdown(json.loads(options.table.read_text())))
+        saved = json.loads(options.table.read_text())
+        if options.growth:
+            growth.draw(saved, options.growth)
+        print(table.markdown(saved))
         return 0
     chosen = _chosen(options)
     facts = machine.facts()
@@ -128,7 +132,15 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--table", type=Path, metavar="FILE", help="measure nothing: print a saved document's table"
     )
+    parser.add_argument(
+        "--growth",
+        type=Path,
+        metavar="PICTURE",
+        help="with --table: also draw how decisions grow, as .svg or .png",
+    )
     options = parser.parse_args(words)
+    if options.growth and not options.table:
+        parser.error("--growth needs --table FILE, a document with the part policy")
     if unknown := _named(options) - set(PARTS):
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     return options
