@@ -171,6 +171,8 @@ def _wanted(settings: Settings, host: Host, dial: Mapping[str, tuple[str, int]])
         python=host.python or settings.onprem.python,
         gpus=host.gpus,
         is_auto=host.accelerators == "auto",
+        mps_clients=host.mps or 0,
+        mig=host.mig or "",
         min_driver=settings.onprem.min_driver or "",
         min_cuda=settings.onprem.min_cuda or "",
         object_store_bytes=settings.ray.store_bytes(is_shared=False),

@@ -85,6 +85,7 @@ class Orders:
         leave_s: How long Ray may take to empty a node whose lease is over. A cloud's own switch,
             which ends a machine whose node hangs, must come later.
         takeback: When a pretended machine is taken back.
+        mps: The program that controls NVIDIA's MPS, started before Ray; `""` for none.
         expected: What is looked at before anything else; `None` for nothing.
     """
 
@@ -103,6 +104,7 @@ class Orders:
     drain_command: tuple[str, ...] = ()
     leave_s: float = 30.0
     takeback: Takeback | None = None
+    mps: str = ""
     expected: Expected | None = None
 
     @property
@@ -133,6 +135,7 @@ def parse(content: Mapping[str, object]) -> Orders:
         drain_command=_texts(content, "drain_command") if content.get("drain_command") else (),
         leave_s=_number(content, "leave_s", Orders.leave_s),
         takeback=_takeback(content.get("takeback")),
+        mps=_text(content, "mps") if content.get("mps") else "",
         expected=_expected(content.get("expected")),
     )
 

@@ -30,6 +30,8 @@ from hybrid.node.spawning import SIGNALS, spawn
 _CHECK_S = 1.0  # how often the lease and the folder are looked at
 _GONE_CHECKS = 3
 _DRAIN_TRIES = 3  # of a node whose lease is over
+_MPS_START_S = 20.0
+_MPS = "nvidia-cuda-mps"  # as the kernel cuts its name
 _JOIN_AGAIN_S = (1.0, 1.0, 2.0, 2.0, 4.0)  # then always the last
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
@@ -96,6 +98,7 @@ class Supervisor:
                 self._pause(self._orders.boot_delay_s)
                 self._check_machine()
                 self._ray_token = self._get_ray_token()
+                self._start_mps()
                 self._start_ray()
                 self._watch()
             except _BrokenError as broken:
@@ -170,6 +173,19 @@ class Supervisor:
             self._pause(wait_s)
         raise AssertionError
 
+    def _start_mps(self) -> None:
+        """Start NVIDIA's MPS, which ends with the node: it carries its mark."""
+        if not self._orders.mps:
+            return
+        self._say(Phase.STARTING)
+        with self._broken_by(OSError, "cannot prepare MPS"):
+            scratch.prepare(self._orders.temp_dir)
+            folder = self._orders.env.get("CUDA_MPS_PIPE_DIRECTORY")
+            Path(folder or self._orders.temp_dir).mkdir(mode=0o700, exist_ok=True)
+        done = self._call([self._orders.mps, "-d"], _MPS_START_S)
+        if done.code != 0:
+            raise _BrokenError(Phase.FAILED, f"NVIDIA's MPS does not start: {done.words}")
+
     def _start_ray(self) -> None:
         if (told := self._notice()) is not None:
             raise _BrokenError(Phase.FAILED, f"{told}; Ray is not started any more")
@@ -200,6 +216,7 @@ class Supervisor:
 
     def _watch(self) -> NoReturn:
         watched = {"raylet"} | ({"gcs_server"} if self._orders.role is Role.HEAD else set())
+        watched |= {_MPS} if self._orders.mps else set()
         found = [p for p in processes.descendants([os.getpid()]) if p.name in watched]
         missing = watched - {process.name for process in found}
         if missing:
@@ -243,7 +260,8 @@ class Supervisor:
         how = "ended" if code is None else describe_exit(code)
         told = self._notice()
         why = f"{told}; " if told else ""
-        raise _BrokenError(Phase.EXITED, f"{why}Ray ended by itself: {process.name} {how}")
+        what = "NVIDIA's MPS" if process.name == _MPS else "Ray"
+        raise _BrokenError(Phase.EXITED, f"{why}{what} ended by itself: {process.name} {how}")
 
     def _notice(self) -> Notice | None:
         if not self._orders.drain_command:

@@ -105,6 +105,28 @@ def _hosts_over_ssh_reach_the_head(settings: Settings) -> Iterator[Found]:
             )
 
 
+def _gpus_are_shared_one_way(settings: Settings) -> Iterator[Found]:
+    for place, host in enumerate(settings.onprem.hosts):
+        ways = [way for way in ("mps", "mig") if getattr(host, way) is not None]
+        for way in ways:
+            where = ("onprem", "hosts", place, way)
+            if host.is_local:
+                yield (
+                    where,
+                    f"a node of this machine has GPUs in number only; {way} is for hosts over SSH",
+                )
+            elif not host.accelerators:
+                yield (
+                    where,
+                    "the host has no accelerators that could be shared; write accelerators: auto",
+                )
+        if len(ways) > 1:
+            yield (
+                ("onprem", "hosts", place, "mig"),
+                "mps and mig are two ways to share a GPU; write one of them",
+            )
+
+
 def _hosts_are_different_machines(settings: Settings) -> Iterator[Found]:
     seen: dict[str, int] = {}
     for place, host in enumerate(settings.onprem.hosts):
@@ -162,6 +184,7 @@ _RULES: tuple[tuple[tuple[Path, ...], Callable[[Settings], Iterator[Found]]], ..
     ((("ray", "health"),), _keepalives_do_not_overlap),
     ((("onprem",), ("head", "address")), _hosts_over_ssh_reach_the_head),
     ((("onprem",),), _hosts_are_different_machines),
+    ((("onprem",),), _gpus_are_shared_one_way),
     ((("prices",),), _currencies_have_rates),
     ((("prices",),), _overrides_differ),
     ((("prices",), ("providers",)), _rates_agree),

@@ -169,6 +169,10 @@ Text: TypeAlias = Annotated[str, PlainValidator(words.line_of_text), _schema("st
 VersionText: TypeAlias = Annotated[
     str, PlainValidator(readers.version), _schema("string", pattern="^[0-9]+([.][0-9]+){0,3}$")
 ]
+MigProfile: TypeAlias = Annotated[str, PlainValidator(readers.mig_profile), _schema("string")]
+MpsClients: TypeAlias = Annotated[
+    int, PlainValidator(readers.mps_clients), _schema("integer", minimum=2, maximum=48)
+]
 NodeLabels: TypeAlias = Annotated[
     dict[str, str],
     PlainValidator(words.labels),

@@ -21,6 +21,8 @@ from hybrid.settings.fields import (
     HostAddress,
     HostName,
     Infra,
+    MigProfile,
+    MpsClients,
     NodeLabels,
     OptionalPort,
     PortRange,
@@ -135,6 +137,16 @@ class Host(Section):
     )
     cpus: PositiveCount | None = Field(None, description="Its CPUs; Ray counts them if absent.")
     memory_bytes: Size | None = Field(None, description="Memory for work; Ray's choice if absent.")
+    mps: MpsClients | None = Field(
+        None,
+        description="Over SSH: share each GPU among so many jobs by NVIDIA's MPS. Its daemon runs "
+        "while the node does; jobs ask for parts, such as `--gpus 0.25`.",
+    )
+    mig: MigProfile | None = Field(
+        None,
+        description="Over SSH: use the MIG devices of this profile, such as 1g.10gb, as GPUs, "
+        "instead of the cards that `accelerators` names. They must be there.",
+    )
     labels: NodeLabels = Field(default_factory=dict, description="Ray labels of your own.")
 
     @property
@@ -150,7 +162,7 @@ class Host(Section):
     @property
     def gpu_count(self) -> int | None:
         """GPUs of the host; `None` when its driver is to say."""
-        if self.accelerators == "auto":
+        if self.accelerators == "auto" or self.mig:
             return None
         return self.accelerators.count if self.accelerators else 0
 

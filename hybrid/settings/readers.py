@@ -28,6 +28,11 @@ _LONGEST_S = 366 * 86_400.0
 _SHORTEST_S = 0.1
 
 
+MPS_CLIENTS_MAX = 48
+"""Programs at a time on one GPU, from NVIDIA's Volta on (MPS documentation, "Client limits")."""
+_MIG_PROFILE = re.compile(r"[1-9](?:c\.[1-9])?g\.[0-9]{1,3}gb(?:\+[a-z.]{1,10})?")
+
+
 def text(value: object, what: str, example: str) -> str:
     """Return `value` if it is text; a number is not, since its writing may be lost."""
     if isinstance(value, str):
@@ -170,6 +175,27 @@ def version(value: object) -> str:
     if not re.fullmatch(r"[0-9]{1,6}([.][0-9]{1,6}){0,3}", words):
         raise ValueError(f"{shown(value)} is not a version; write for example 535.104")
     return words
+
+
+def mig_profile(value: object) -> str:
+    """Read the name of a profile of MIG devices."""
+    words = text(_as_text(value), "a MIG profile", "what `nvidia-smi -L` shows, such as 1g.10gb")
+    if not _MIG_PROFILE.fullmatch(words):
+        raise ValueError(
+            f"{shown(value)} is not a MIG profile; write what `nvidia-smi -L` shows, such as "
+            "1g.10gb"
+        )
+    return words
+
+
+def mps_clients(value: object) -> int:
+    """Read among how many jobs a GPU is shared by MPS."""
+    count = whole(value)
+    if not 2 <= count <= MPS_CLIENTS_MAX:
+        raise ValueError(
+            f"{count} is no number of jobs that share a GPU; write 2 to {MPS_CLIENTS_MAX}"
+        )
+    return count
 
 
 def gpus(value: object) -> GpuRequest:

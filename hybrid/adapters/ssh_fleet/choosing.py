@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hybrid.adapters.ssh_fleet.facts import Gpu, Gpus
+from hybrid.adapters.ssh_fleet.facts import Gpu, Gpus, MigDevice
 from hybrid.core import gpu_names
 from hybrid.core.models import Shape
 from hybrid.core.quantity import GpuRequest
@@ -20,11 +20,19 @@ class Choice:
         taken: Them, in the order of the driver.
         problem: Why the host does not have what is wanted; `""` when it has.
         remedy: What to do about that.
+        parts: MIG devices of them that are used instead; empty for whole cards.
+        mig: Profile of those.
+        mps: Path of the program that controls MPS; `""` for no MPS.
+        mps_clients: Among how many jobs each GPU is shared by it.
     """
 
     taken: tuple[Gpu, ...] = ()
     problem: str = ""
     remedy: str = ""
+    parts: tuple[MigDevice, ...] = ()
+    mig: str = ""
+    mps: str = ""
+    mps_clients: int = 0
 
     @property
     def types(self) -> dict[str, int]:
@@ -34,6 +42,9 @@ class Choice:
     @property
     def shape(self) -> Shape:
         """Ray's resources for them."""
+        if self.mig:
+            # No type: who asks for an A100 wants a whole one.
+            return {"GPU": len(self.parts)}
         types = dict.fromkeys(gpu_names.ray_type(name) for name in self.types)
         # As Ray does on a machine with such GPUs: tasks ask for a share of it.
         return {"GPU": len(self.taken), **{f"accelerator_type:{name}": 1 for name in types}}
@@ -42,7 +53,26 @@ class Choice:
     def label(self) -> str:
         """The type, when there is just one."""
         names = list(self.types)
-        return names[0] if len(names) == 1 else ""
+        if len(names) != 1:
+            return ""
+        return f"{names[0]}-MIG-{self.mig}".replace("+", "-") if self.mig else names[0]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the node: its type, and how its GPUs are shared."""
+        labels = {"accelerator": self.label} if self.label else {}
+        if self.mig:
+            labels |= {"gpu-sharing": "mig", "mig-profile": self.mig.replace("+", "-")}
+        if self.mps:
+            labels |= {"gpu-sharing": "mps", "mps-clients": str(self.mps_clients)}
+        return labels
+
+    @property
+    def sharing(self) -> str:
+        """How they are shared, in words that follow what they are; `""` when they are not."""
+        if self.mig:
+            return f" as {len(self.parts)} MIG devices {self.mig}"
+        return f", each shared among {self.mps_clients} by MPS" if self.mps else ""
 
     @property
     def uuids(self) -> str:
@@ -50,7 +80,7 @@ class Choice:
 
         Not by index: that means different cards to CUDA and to nvidia-smi when they are mixed.
         """
-        return ",".join(gpu.uuid for gpu in self.taken)
+        return ",".join(gpu.uuid for gpu in (self.parts or self.taken))
 
 
 def choose(gpus: Gpus, wanted: GpuRequest | None, *, is_auto: bool = False) -> Choice:

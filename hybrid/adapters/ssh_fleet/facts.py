@@ -16,18 +16,33 @@ class _Heard(Model):
     model_config = ConfigDict(extra="ignore")
 
 
+class MigDevice(_Heard):
+    """A part of a card that is a GPU of its own.
+
+    Attributes:
+        profile: As the driver has it, such as `1g.10gb`.
+    """
+
+    profile: str
+    uuid: str
+
+
 class Gpu(_Heard):
     """A graphics card.
 
     Attributes:
         name: As its driver has it, such as `NVIDIA GeForce RTX 3070`.
         memory_mib: `None` when the driver does not say.
+        is_mig_on: It is cut into parts; as a whole nothing can use it.
+        parts: Its MIG devices.
     """
 
     uuid: str
     name: str
     memory_mib: int | None = None
     driver: str = ""
+    is_mig_on: bool = False
+    parts: tuple[MigDevice, ...] = ()
 
     @property
     def accelerator(self) -> str:
@@ -46,6 +61,7 @@ class Gpus(_Heard):
     Attributes:
         cuda: Newest CUDA that the driver can run; `""` when unknown.
         compiler: The version of CUDA's compiler there; `""` without one.
+        mps: Path of the program that controls MPS; `""` without one.
         problem: Why it says nothing.
         on_bus_count: NVIDIA's cards that the machine has, with or without a driver.
     """
@@ -53,6 +69,7 @@ class Gpus(_Heard):
     found: tuple[Gpu, ...] = ()
     cuda: str = ""
     compiler: str = ""
+    mps: str = ""
     problem: str = ""
     on_bus_count: int = 0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
-from hybrid.adapters.ssh_fleet.choosing import Choice, choose
+from hybrid.adapters.ssh_fleet.choosing import Choice
 from hybrid.adapters.ssh_fleet.facts import Facts
 from hybrid.adapters.ssh_fleet.judging import Wanted, judge
 from hybrid.adapters.ssh_fleet.orders import fitted, orders
@@ -124,7 +124,7 @@ class Steps:
                 + "; ".join(f"{finding.check}: {finding.found}" for finding in blocking),
                 "; ".join(finding.remedy for finding in blocking),
             )
-        return choose(facts.gpus, wanted.gpus, is_auto=wanted.is_auto)
+        return wanted.choose(facts.gpus)
 
     def _claim(self, facts: Facts, choice: Choice, plan: NodePlan) -> None:
         host, records = self._host, self._site.records

@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hybrid.adapters.ssh_fleet.choosing import choose, described
+from hybrid.adapters.ssh_fleet.choosing import Choice, choose, described
 from hybrid.adapters.ssh_fleet.facts import Facts, Gpus
 from hybrid.adapters.ssh_fleet.refusals import NoPythonError, SshError
+from hybrid.adapters.ssh_fleet.sharing import shared
 from hybrid.core.quantity import GpuRequest
 from hybrid.node import cuda
 
@@ -50,6 +51,8 @@ class Wanted:
         python: Path of its interpreter, as configured.
         gpus: GPUs of the configuration.
         is_auto: It takes whatever GPUs are there.
+        mps_clients: Among how many jobs each GPU is shared by MPS; 0 for no MPS.
+        mig: Profile of the MIG devices that are its GPUs; `""` for whole cards.
         min_driver, min_cuda: What its driver must be, and must serve; `""` for any.
         object_store_bytes: Of the node; `None` leaves it to Ray.
         ports: What it must reach, in words, by name.
@@ -62,11 +65,18 @@ class Wanted:
     python: str = "python3"
     gpus: GpuRequest | None = None
     is_auto: bool = False
+    mps_clients: int = 0
+    mig: str = ""
     min_driver: str = ""
     min_cuda: str = ""
     object_store_bytes: int | None = None
     ports: Mapping[str, str] = field(default_factory=dict)
     is_head_up: bool = True
+
+    def choose(self, gpus: Gpus) -> Choice:
+        """Return which of its GPUs a host brings, and how they are shared."""
+        choice = choose(gpus, self.gpus, is_auto=self.is_auto)
+        return shared(choice, gpus, mps_clients=self.mps_clients, mig=self.mig)
 
 
 def judge(facts: Facts, wanted: Wanted) -> Sequence[Finding]:
@@ -131,7 +141,7 @@ def _ray(facts: Facts, wanted: Wanted) -> Finding:
 
 def _gpus(facts: Facts, wanted: Wanted) -> Finding:
     has = facts.gpus
-    choice = choose(has, wanted.gpus, is_auto=wanted.is_auto)
+    choice = wanted.choose(has)
     if choice.problem:
         return Finding("gpus", "fail", choice.problem, choice.remedy, is_blocking=True)
     driver = ", ".join(
@@ -151,7 +161,7 @@ def _gpus(facts: Facts, wanted: Wanted) -> Finding:
                 "write `accelerators: auto` for the host, if work may use them",
             )
         return Finding("gpus", "ok", "none, as configured")
-    found = f"{described(choice.taken)}; {driver}"
+    found = f"{described(choice.taken)}{choice.sharing}; {driver}"
     if problem := _driver_problem(has, wanted):
         remedy = "install a newer driver there, or lower onprem.min_driver or min_cuda"
         return Finding("gpus", "fail", f"{found}: {problem}", remedy, is_blocking=True)

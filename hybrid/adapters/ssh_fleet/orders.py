@@ -21,12 +21,11 @@ def fitted(plan: NodePlan, facts: Facts, choice: Choice, *, cluster_id: str, nam
     """
     short = hashlib.sha256(name.encode()).hexdigest()[:8]
     others = {k: v for k, v in plan.resources.items() if not _is_about_gpus(k)}
-    label = {"accelerator": choice.label} if choice.label else {}
     changes = {
         "python": facts.python,
         "temp_dir": f"/tmp/hybrid-{facts.uid}/{cluster_id}/{short}",  # noqa: S108  # as ours
         "resources": {**others, **choice.shape},
-        "labels": {**label, **plan.labels},
+        "labels": {**choice.labels, **plan.labels},
         "are_gpus_logical": False,
     }
     return NodePlan.model_validate(plan.model_dump() | changes)
@@ -38,6 +37,7 @@ def orders(plan: NodePlan, choice: Choice, *, cluster_id: str, name: str) -> dic
         # Unless told so, Ray 2.60 refuses another patch version of Python too.
         "RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL": "minor",
         "CUDA_VISIBLE_DEVICES": choice.uuids or None,
+        **_mps_environment(plan, choice),
     }
     return {
         "id": name,
@@ -46,6 +46,20 @@ def orders(plan: NodePlan, choice: Choice, *, cluster_id: str, name: str) -> dic
         "command": ray_node_command(plan),
         "env": environment,
         "temp_dir": plan.temp_dir,
+        "mps": choice.mps or None,
+    }
+
+
+def _mps_environment(plan: NodePlan, choice: Choice) -> dict[str, str | None]:
+    """Return what MPS and the programs that use it must agree on, or what takes another's away."""
+    if not choice.mps:
+        return {"CUDA_MPS_PIPE_DIRECTORY": None, "CUDA_MPS_LOG_DIRECTORY": None}
+    folder = f"{plan.temp_dir}/mps"
+    return {
+        "CUDA_MPS_PIPE_DIRECTORY": folder,
+        "CUDA_MPS_LOG_DIRECTORY": folder,
+        # What one program may take of a GPU's processors, unless it asks for less itself.
+        "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{100 / choice.mps_clients:.4g}",
     }
 
 

@@ -178,3 +178,42 @@ def test_words_that_are_not_facts_are_told(ssh: Ssh, server: Server) -> None:
 
     with pytest.raises(RemoteFailedError, match=r"in words that we do not know: os: Field"):
         look_at(ssh, server)
+
+
+def test_mig_devices_are_told_with_the_card_that_they_are_of(ssh: Ssh, server: Server) -> None:
+    cards = nvidia_smi(
+        ("GPU-1", "NVIDIA A100-SXM4-80GB", 81920), ("GPU-2", "NVIDIA A100-SXM4-80GB", 81920)
+    )
+    parts = """\
+#!/bin/sh
+case "$*" in
+*mig.mode.current*) printf 'GPU-1, Enabled\\nGPU-2, Disabled\\n'; exit ;;
+-L) cat <<'END'
+GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)
+  MIG 3g.40gb     Device  0: (UUID: MIG-c7384736)
+  MIG 1g.10gb     Device  1: (UUID: MIG-GPU-1/7/0)
+GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-2)
+END
+exit ;;
+esac
+"""
+    server.tool("nvidia-smi", cards.replace("#!/bin/sh\n", parts))
+    server.tool("nvidia-cuda-mps-control", "#!/bin/sh\n")
+
+    gpus = look_at(ssh, server).gpus
+
+    assert [gpu.is_mig_on for gpu in gpus.found] == [True, False]
+    assert [(p.profile, p.uuid) for p in gpus.found[0].parts] == [
+        ("3g.40gb", "MIG-c7384736"),
+        ("1g.10gb", "MIG-GPU-1/7/0"),
+    ]
+    assert gpus.found[1].parts == ()
+    assert gpus.mps.endswith("/nvidia-cuda-mps-control")
+
+
+def test_a_driver_from_before_mig_has_none(ssh: Ssh, server: Server) -> None:
+    words = 'Field "mig.mode.current" is not valid'
+    old = f"#!/bin/sh\ncase \"$*\" in *mig*) echo '{words}'; exit 2 ;; esac\n"
+    server.tool("nvidia-smi", nvidia_smi(*CARDS).replace("#!/bin/sh\n", old))
+
+    assert [gpu.is_mig_on for gpu in look_at(ssh, server).gpus.found] == [False, False]

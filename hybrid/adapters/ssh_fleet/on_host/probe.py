@@ -21,6 +21,9 @@ _DIAL_S = 3.0
 _LISTEN_S = 3.5
 _DRIVER_S = 10.0  # a driver that hangs makes nvidia-smi hang
 _QUERY = "--query-gpu=uuid,name,memory.total,driver_version"
+_MPS = "nvidia-cuda-mps-control"
+_WHOLE = re.compile(r"GPU [0-9]+: .*\(UUID: (GPU-[^)]+)\)")
+_PART = re.compile(r"\s+MIG (\S+)\s+Device\s+[0-9]+: \(UUID: (MIG-[^)]+)\)")
 _TMP = "/tmp"  # noqa: S108  # where Ray has its files
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 
@@ -155,6 +158,7 @@ def _gpus() -> dict[str, object]:
     if code != 0:
         return {"problem": text, "on_bus_count": _on_bus_count()}
     found = [gpu for line in text.splitlines() if (gpu := _gpu(line)) is not None]
+    _add_parts(program, found)
     problem = "" if found else text.strip()[:300] or "nvidia-smi lists none"
     # "CUDA Version" until driver 570, "CUDA UMD Version" since.
     cuda = re.search(r"CUDA (?:UMD )?Version: *([0-9.]+)", _call([program])[1])
@@ -162,9 +166,32 @@ def _gpus() -> dict[str, object]:
         "found": found,
         "cuda": cuda[1] if cuda else "",
         "compiler": _compiler(),
+        "mps": shutil.which(_MPS) or shutil.which(_MPS, path="/usr/bin:/bin") or "",
         "problem": problem,
         "on_bus_count": _on_bus_count(),
     }
+
+
+def _add_parts(program: str, found: list[dict[str, object]]) -> None:
+    """Add to each card whether MIG is on, and its MIG devices."""
+    # A query of its own: drivers from before MIG refuse the field.
+    code, text = _call([program, "--query-gpu=uuid,mig.mode.current", "--format=csv,noheader"])
+    lines = text.splitlines() if code == 0 else []
+    on = {line.split(",")[0].strip() for line in lines if line.strip().endswith("Enabled")}
+    if not on:
+        return
+    parts: dict[str, list[dict[str, str]]] = {}
+    card = ""
+    for line in _call([program, "-L"])[1].splitlines():
+        part = _PART.match(line)
+        if part is not None:
+            parts.setdefault(card, []).append({"profile": part[1], "uuid": part[2]})
+        elif (whole := _WHOLE.match(line)) is not None:
+            card = whole[1]
+    for gpu in found:
+        uuid = str(gpu["uuid"])
+        gpu["is_mig_on"] = uuid in on
+        gpu["parts"] = parts.get(uuid, [])
 
 
 def _compiler() -> str:
