@@ -13,6 +13,7 @@ from hybrid.core.errors import HybridError, JobError
 from hybrid.core.models import Event, Instance, InstanceState, Job, JobSpec, JobState, Reason
 from hybrid.core.ports import Clock, DrainKind, JobLogs, JobRunner, Ledger, Packages
 from hybrid.core.views import Accepted, GcView
+from hybrid.job.group import CommandError, program_of
 from hybrid.jobs.output import headline
 from hybrid.jobs.params import QueueParams
 from hybrid.jobs.requests import checkpoint_url
@@ -42,6 +43,15 @@ def _require_checkpoint_place(spec: JobSpec, params: QueueParams) -> None:
             "the job declares a checkpoint and says not where: give it a url that every node can "
             "reach, or set jobs.checkpoints in the configuration"
         )
+
+
+def _require_program(spec: JobSpec) -> None:
+    """Raise `RefusedError` for a job in a placement group whose command cannot run there."""
+    if spec.holds_group:
+        try:
+            program_of(spec.entrypoint)
+        except CommandError as error:
+            raise RefusedError(str(error)) from None
 
 
 @dataclass
@@ -88,6 +98,7 @@ class Commands:
         if self.loop.mode.is_closing:
             raise RefusedError("the cluster is going down; no new job is taken")
         _require_checkpoint_place(spec, self.loop.params.queue)
+        _require_program(spec)
         known = self.loop.jobs.book.get(job_id) if job_id else None
         if known is not None:
             return known

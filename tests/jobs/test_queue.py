@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hybrid.control.commands import RefusedError
 from hybrid.core.errors import LedgerError
 from hybrid.core.models import Job, JobClass, JobSpec, JobState, SavedWork
 from hybrid.core.policy.jobs.params import JobParams
@@ -311,7 +312,6 @@ def test_order_is_priority_then_submission_and_a_retry_keeps_its_place(world: Wo
 
 
 def test_a_checkpoint_without_a_place_is_refused(world: World) -> None:
-    from hybrid.control.commands import RefusedError
 
     with pytest.raises(RefusedError, match=r"set jobs\.checkpoints"):
         world.desk.submit(spec(checkpoint=SavedWork()))
@@ -464,3 +464,19 @@ def test_what_is_free_goes_to_the_more_urgent_of_two_that_were_given_one_node(
     assert states(world, less, more) == [S.QUEUED, S.SUBMITTED]
     until(world, S.RUNNING, less)
     assert kinds(world, more).count("job_submitted") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "changes"),
+    [
+        ("echo x", {"site": "onprem"}),
+        ("python train.py --lr $LR", {"nodes": 2}),
+        ("python -c 'print(1)'", {"nodes": 1}),
+    ],
+)
+def test_a_command_that_cannot_run_in_a_group_is_refused_when_it_is_submitted(
+    world: World, command: str, changes: dict[str, object]
+) -> None:
+    with pytest.raises(RefusedError, match="which only a Python program can: write `python train"):
+        world.desk.submit(spec(entrypoint=command, **changes))
+    world.desk.submit(spec(entrypoint=command))
