@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -475,7 +476,7 @@ def test_what_is_free_goes_to_the_more_urgent_of_two_that_were_given_one_node(
     ],
 )
 def test_a_command_that_cannot_run_in_a_group_is_refused_when_it_is_submitted(
-    world: World, command: str, changes: dict[str, object]
+    world: World, command: str, changes: dict[str, Any]
 ) -> None:
     with pytest.raises(RefusedError, match="which only a Python program can: write `python train"):
         world.desk.submit(spec(entrypoint=command, **changes))
