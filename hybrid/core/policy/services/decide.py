@@ -26,6 +26,7 @@ def decide_services(view: ServiceView, params: ServiceParams) -> ServicePlan:
         view: What is seen of the service.
         params: The thresholds.
     """
+    params = params.for_lenders(view.borrowable_count)
     seen = look(view, params)
     need = need_count(view, seen, params)
     memory = _remembered(view, seen, need, params)

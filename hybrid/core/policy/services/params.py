@@ -37,6 +37,10 @@ class ServiceParams(Model):
         lasting_s: Need that never fell below a level for this long is rented for, and the
             loans go back.
         rent_hold_s: A rented replica is returned only when it was not needed for this long.
+        alone_spike_share: In place of `spike_share` where nothing can be borrowed: room for
+            spikes comes from the longer hold then, which costs less than more room.
+        alone_hold_s: In place of `rent_hold_s` there. About what a boot costs: without loans each
+            return that was too early is paid for with one.
         rents_per_plan: At most so many new rented replicas in one plan.
         assumed_boot_s: From order to a rented replica that serves, while it is not learned.
         pattern_days: A rise at this time of day is expected when it came on each of so many days.
@@ -58,6 +62,15 @@ class ServiceParams(Model):
     spike_share: float = Field(default=0.2, ge=0)
     lasting_s: float = Field(default=3_600.0, gt=0)
     rent_hold_s: float = Field(default=300.0, ge=0)
+    alone_spike_share: float = Field(default=0.05, ge=0)
+    alone_hold_s: float = Field(default=900.0, ge=0)
     rents_per_plan: int = Field(default=20, ge=1)
     assumed_boot_s: float = Field(default=750.0, gt=0)
     pattern_days: int = Field(default=2, ge=1)
+
+    def for_lenders(self, borrowable_count: int | None) -> ServiceParams:
+        """Return what holds where so much can be borrowed; `None` when that is not known."""
+        if borrowable_count != 0:
+            return self
+        changes = {"spike_share": self.alone_spike_share, "rent_hold_s": self.alone_hold_s}
+        return self.model_copy(update=changes)

@@ -24,7 +24,7 @@ from hybrid.core.policy.services import (
 from tests.core.policy.services.make import NOW_S, PATIENT, make_view, rates
 
 PARAMS = ServiceParams()
-NO_NOISE = ServiceParams(sigmas=0.0, buffer_share=0.0, spike_share=0.0)
+NO_NOISE = ServiceParams(sigmas=0.0, buffer_share=0.0, spike_share=0.0, alone_spike_share=0.0)
 
 
 def decide(params: ServiceParams = PARAMS, **changes: Any) -> ServicePlan:
@@ -107,6 +107,30 @@ def test_a_queue_that_no_loan_can_serve_is_rented_for() -> None:
     plan = decide(NO_NOISE, rates=rates(40.0), backlog=2_400.0, borrowable_count=0)
 
     assert [(a.kind, a.count) for a in plan.actions] == [("rent", 1)]
+
+
+def test_where_nothing_can_be_borrowed_rented_replicas_stay_longer_in_place_of_spare_ones() -> None:
+    # 4 replicas are rented and none is needed: how long ago was one?
+    def left(since_s: float, borrowable_count: int | None) -> list[str]:
+        peaks = ((NOW_S - since_s, 4),)
+        memory = ServiceMemory(known_since_s=0.0, rent_peaks=peaks, wanted_peaks=peaks)
+        plan = decide(
+            rates=rates(4.0), rented_count=4, borrowable_count=borrowable_count, memory=memory
+        )
+        return [action.kind for action in plan.actions]
+
+    assert left(PARAMS.rent_hold_s + 60, 20) == ["release"]
+    assert left(PARAMS.rent_hold_s + 60, 0) == []
+    assert left(PARAMS.alone_hold_s + 60, 0) == ["release"]
+    # Not known is not zero.
+    assert left(PARAMS.rent_hold_s + 60, None) == ["release"]
+
+    def rented(share: float) -> int:
+        params = ServiceParams(sigmas=0.0, buffer_share=0.0, alone_spike_share=share)
+        (rent,) = decide(params, rates=rates(80.0), borrowable_count=0).actions
+        return rent.count
+
+    assert (rented(0.0), rented(0.5)) == (10, 20)
 
 
 def test_what_lasted_is_rented_for_and_then_the_loans_go_back() -> None:
