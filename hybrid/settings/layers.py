@@ -84,7 +84,7 @@ def _files(folder: FilePath) -> Sequence[FilePath]:
     try:
         return sorted(file for file in folder.iterdir() if file.suffix == ".json")
     except PermissionError as error:
-        if not os.access(folder.parent, os.X_OK):
+        if not os.access(folder.parent, os.X_OK, effective_ids=True):
             return ()  # another user's cluster: whatever needs its state folder says so itself
         raise fault(
             str(folder), "this folder cannot be looked into; run this as the cluster's user"
