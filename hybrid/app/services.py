@@ -120,5 +120,7 @@ def _watched(service: Service, source: Watcher, serve: Watcher) -> Watched:
         slo=service.slo,
         shape=service.shape,
         most_count=service.max_replicas,
+        borrow_count=service.borrow,
+        borrow_priority=service.borrow_priority,
         judge=judge,
     )

@@ -54,7 +54,10 @@ def _count(count: int | None) -> str:
 
 
 def _why(service: SloView) -> str:
-    if not service.ahead_count:
-        return service.why
-    wanted = words.count(service.ahead_count, "replica")
-    return f"{service.why}. Nodes are wanted at once for {wanted}"
+    said = service.why
+    if service.loan_count:
+        said += f". {words.count(service.loan_count, 'replica')} on GPUs of batch jobs"
+    if service.ahead_count:
+        wanted = words.count(service.ahead_count, "replica")
+        said += f". Nodes are wanted at once for {wanted}"
+    return said

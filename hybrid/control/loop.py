@@ -199,6 +199,7 @@ class Loop:
         self._try(lambda: self.slo.look(self.clouds.offers(), self.boots.p95_s()))
         self._try(lambda: self.joins.note(self.ray))
         self._try(self._jobs)
+        self._try(self._lend)
         self._try(self._note_ready)
 
     def _jobs(self) -> None:
@@ -214,6 +215,12 @@ class Loop:
                 if i.node_id and i.deadline_at_s and i.drain_kind == "busy"
             },
         )
+
+    def _lend(self) -> None:
+        if self.slo.may_lend:
+            demands = without_ours(self.ray.view.demands)
+            seen = self.snapshot().model_copy(update={"demands": demands})
+            self.slo.lend(seen, self.jobs.book.live(), self.params.policy)
 
     def _ensure_base(self) -> None:
         found = self.base.ensure(check=self.book.ledger.check_epoch)
@@ -278,6 +285,7 @@ class Loop:
             gangs=gangs_without_ours(self.ray.view.gangs),
             # What a blind look takes for free, or for gone, must not move anybody.
             jobs=self.jobs.views.of(live) if self.ray.source.is_up else (),
+            loans=self.slo.loans(),
             instances=self.book.all(),
             offers=offers,
             failures=self.book.failures(),

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hybrid.core.labels import sites
-from hybrid.core.models import Demand, Offer, Selector, Shape
+from hybrid.core.models import Demand, Job, Offer, Selector, Shape
+from hybrid.core.policy.lending import Borrower, Lending, asks_same
+from hybrid.core.policy.params import PolicyParams
+from hybrid.core.policy.plan import Loan, Snapshot
 from hybrid.core.ports import Clock
 from hybrid.core.slo import Ahead, Judgement, Load, Slo, SloState, ahead
 from hybrid.core.views import SloView
@@ -22,6 +25,8 @@ class Watched:
     """A service, and how to ask how it is.
 
     Attributes:
+        borrow_count: GPUs at home are borrowed for at most so many replicas.
+        borrow_priority: The replicas rank like a waiting job of this priority then.
         judge: Returns its judgement and its load at once, whatever the source does.
         shape: What one replica needs of a node.
         most_count: Nodes are rented ahead for at most so many replicas.
@@ -34,6 +39,8 @@ class Watched:
     shape: Shape
     most_count: int
     judge: Callable[[], tuple[Judgement, Load]]
+    borrow_count: int = 0
+    borrow_priority: int = 60
 
 
 @dataclass
@@ -78,6 +85,8 @@ class SloWatch:
         self._clock = clock
         self._tell = tell
         self._watches = {service.name: _Watch() for service in services}
+        self._boot_s = _ASSUMED_BOOT_S
+        self._lending = {one.name: _lending(one, tell) for one in services if one.borrow_count}
 
     def look(self, offers: Sequence[Offer], boot_s_by_offer: Mapping[str, float]) -> None:
         """Take the judgements of this moment; waits for nothing.
@@ -87,9 +96,42 @@ class SloWatch:
             boot_s_by_offer: How long boots took.
         """
         boots = (boot_s_by_offer.get(o.offer_id, o.boot_s) for o in offers)
-        boot_s = min(boots, default=_ASSUMED_BOOT_S)
+        self._boot_s = min(boots, default=_ASSUMED_BOOT_S)
         for service in self._services:
-            self._look_at(service, self._watches[service.name], boot_s)
+            self._look_at(service, self._watches[service.name], self._boot_s)
+
+    @property
+    def may_lend(self) -> bool:
+        """Whether any service may borrow GPUs of batch work."""
+        return bool(self._lending)
+
+    def lend(self, snapshot: Snapshot, jobs: Sequence[Job], params: PolicyParams) -> None:
+        """Decide what services borrow at home.
+
+        Args:
+            snapshot: What there is, with all that waits in Ray.
+            jobs: Live jobs.
+            params: The thresholds.
+        """
+        for service in self._services:
+            lending = self._lending.get(service.name)
+            if lending is not None:
+                watch = self._watches[service.name]
+                patience_s = self._boot_s + 2 * service.slo.window_s
+                lending.look(
+                    watch.judgement,
+                    watch.load,
+                    snapshot,
+                    jobs,
+                    params,
+                    patience_s=patience_s,
+                    now_s=self._clock.monotonic_s() if self._clock else 0.0,
+                )
+
+    def loans(self) -> tuple[Loan, ...]:
+        """Return what is to be kept free, or freed, at home for services."""
+        found = (lending.loan() for lending in self._lending.values())
+        return tuple(loan for loan in found if loan is not None)
 
     def wanted(self, demands: tuple[Demand, ...]) -> tuple[Demand, ...]:
         """Return waiting work with what broken promises want at once.
@@ -99,13 +141,18 @@ class SloWatch:
         """
         for service in self._services:
             watch = self._watches[service.name]
-            if watch.ahead.count:
-                demands = _hastened(demands, service, watch)
+            lending = self._lending.get(service.name)
+            expected = lending.expected if lending else 0
+            if watch.ahead.count or expected:
+                demands = _hastened(demands, service, watch, expected)
         return demands
 
     def views(self) -> tuple[SloView, ...]:
         """Return every service as people see it."""
-        return tuple(_view(service, self._watches[service.name]) for service in self._services)
+        return tuple(
+            _view(service, self._watches[service.name], self._lending.get(service.name))
+            for service in self._services
+        )
 
     def _look_at(self, service: Watched, watch: _Watch, boot_s: float) -> None:
         assert self._clock is not None  # noqa: S101  # there are services, so there is a clock
@@ -166,12 +213,39 @@ def _earlier(watch: _Watch, now_s: float, span_s: float) -> tuple[float, float |
     return 0.0, None
 
 
-def _hastened(demands: tuple[Demand, ...], service: Watched, watch: _Watch) -> tuple[Demand, ...]:
-    left = watch.ahead.count
+def _lending(service: Watched, tell: Callable[[str, str, str], None]) -> Lending:
+    borrower = Borrower(
+        name=service.name,
+        slo=service.slo,
+        shape=service.shape,
+        most_count=service.borrow_count,
+        replica_limit=service.most_count,
+        priority=service.borrow_priority,
+    )
+    return Lending(borrower, tell)
+
+
+def _hastened(
+    demands: tuple[Demand, ...], service: Watched, watch: _Watch, expected: int
+) -> tuple[Demand, ...]:
+    """Return waiting work with what is wanted at once.
+
+    Replicas for which GPUs at home are borrowed are left out: nothing is rented for them.
+    """
+    left = max(0, watch.ahead.count - expected)
+    lent = expected
     why = f"service {service.name} breaks its promise: {watch.ahead.why}"
     found: list[Demand] = []
     for demand in demands:
-        if not left or not _is_replica(demand, service):
+        if not _is_replica(demand, service):
+            found.append(demand)
+            continue
+        at_home = min(lent, demand.count)
+        lent -= at_home
+        if at_home == demand.count:
+            continue
+        demand = demand.model_copy(update={"count": demand.count - at_home})  # noqa: PLW2901
+        if not left:
             found.append(demand)
             continue
         count = min(left, demand.count)
@@ -180,7 +254,7 @@ def _hastened(demands: tuple[Demand, ...], service: Watched, watch: _Watch) -> t
         found.append(demand.model_copy(update={"count": count, "why_now": why}))
         if demand.count > count:
             found.append(demand.model_copy(update={"count": demand.count - count}))
-    more = min(left, watch.extra)
+    more = min(left, max(0, watch.extra - lent))
     if more:
         shape, where = dict(service.shape), watch.where
         found.append(Demand(shape=shape, count=more, selectors=where, why_now=why))
@@ -189,13 +263,11 @@ def _hastened(demands: tuple[Demand, ...], service: Watched, watch: _Watch) -> t
 
 def _is_replica(demand: Demand, service: Watched) -> bool:
     """Return whether a request that waits asks for what a replica of the service asks for."""
-    same = all(
-        demand.shape.get(name, 0.0) == service.shape.get(name, 0.0) for name in ("GPU", "CPU")
-    )
+    same = asks_same(demand.shape, service.shape)
     return same and not demand.why_now and "cloud" in sites(demand.selectors)
 
 
-def _view(service: Watched, watch: _Watch) -> SloView:
+def _view(service: Watched, watch: _Watch, lending: Lending | None) -> SloView:
     judgement, load = watch.judgement, watch.load
     return SloView(
         name=service.name,
@@ -213,4 +285,6 @@ def _view(service: Watched, watch: _Watch) -> SloView:
         wanted_count=load.target,
         ahead_count=watch.ahead.count,
         ahead_why=watch.ahead.why,
+        loan_count=lending.count if lending else 0,
+        loan_why=lending.why if lending else "",
     )

@@ -185,6 +185,8 @@ class SloView(Model):
         wanted_count: Replicas that Ray Serve wants now.
         ahead_count: Missing replicas that nodes are wanted for at once.
         ahead_why: Why these do not wait their turn.
+        loan_count: Replicas for which GPUs of batch jobs at home are borrowed.
+        loan_why: The last that was decided about loans.
     """
 
     name: str
@@ -202,6 +204,8 @@ class SloView(Model):
     wanted_count: int | None = None
     ahead_count: int = 0
     ahead_why: str = ""
+    loan_count: int = 0
+    loan_why: str = ""
 
 
 class StatusView(Model):

@@ -54,6 +54,9 @@ Count: TypeAlias = Annotated[int, PlainValidator(readers.count(0)), _schema("int
 PositiveCount: TypeAlias = Annotated[
     int, PlainValidator(readers.count(1)), _schema("integer", minimum=1)
 ]
+Priority: TypeAlias = Annotated[
+    int, PlainValidator(readers.priority), _schema("integer", minimum=0, maximum=100)
+]
 Amount: TypeAlias = Annotated[float, PlainValidator(readers.amount), _schema("number", minimum=0)]
 Price: TypeAlias = Annotated[
     float, PlainValidator(readers.price), _schema("number", exclusiveMinimum=0)

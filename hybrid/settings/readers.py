@@ -72,6 +72,14 @@ def count(low: int) -> Callable[[object], int]:
     return read
 
 
+def priority(value: object) -> int:
+    """Read a priority of the queue."""
+    number = whole(value)
+    if not 0 <= number <= 100:
+        raise ValueError(f"{number} is not a priority; write a whole number from 0 to 100")
+    return number
+
+
 def amount(value: object) -> float:
     """Read a number that is not negative."""
     number = decimal(value)

@@ -41,3 +41,10 @@ def _replica(service: Service) -> Iterator[tuple[str, str]]:
         yield "deployment", "it is missing, and measure: processing needs it; add it"
     if not service.shape:
         yield "gpus", "a replica of no GPU and no CPU needs no node; write what it takes"
+    if service.borrow and not service.gpus:
+        yield "borrow", "batch jobs lend GPUs, and a replica takes none; remove it, or write gpus"
+    if service.borrow > service.max_replicas:
+        yield (
+            "borrow",
+            f"there are {service.max_replicas} replicas at most; write no more than that",
+        )

@@ -10,11 +10,13 @@ from pydantic import Field
 from hybrid.core.slo import Slo
 from hybrid.settings.fields import (
     Amount,
+    Count,
     EnvName,
     HttpUrl,
     Latency,
     Percentile,
     PositiveCount,
+    Priority,
     ServiceName,
     Text,
     Window,
@@ -57,6 +59,16 @@ class Service(Section):
     )
     max_replicas: PositiveCount = Field(
         8, description="Nodes are rented ahead for at most so many replicas."
+    )
+    borrow: Count = Field(
+        0,
+        description="On a breach, GPUs at home of batch jobs are borrowed for at most so many "
+        "replicas, before anything is rented; 0: none.",
+    )
+    borrow_priority: Priority = Field(
+        60,
+        description="Jobs with a checkpoint of a lower priority than this lend their GPUs, and "
+        "best-effort jobs do.",
     )
     gpus: Amount = Field(1.0, description="GPUs of one replica.")
     cpus: Amount = Field(1.0, description="CPUs of one replica; Ray's own default is 1.")

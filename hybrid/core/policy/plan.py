@@ -73,12 +73,28 @@ class Starts(Model):
     resumed_out_count: float = Field(default=0.0, ge=0)
 
 
+class Loan(Model):
+    """What a service borrows of the GPUs at home, beyond what its replicas already hold.
+
+    Attributes:
+        shape: What one replica needs of a node.
+        count: Replicas that have no place yet.
+        priority: They rank like a waiting job of this priority.
+    """
+
+    service: str
+    shape: Shape
+    count: int = Field(gt=0)
+    priority: int = Field(default=50, ge=0, le=100)
+
+
 class Snapshot(Model):
     """Everything one decision depends on. Equal snapshots give equal plans.
 
     Attributes:
         demands, gangs: Waiting work of which only Ray knows, with ages.
         jobs: Work of our own queue, waiting and running. Ray has none of the waiting ones.
+        loans: What services borrow of the GPUs at home.
         instances: Rented instances not proved gone.
         offers: What can be rented; the policy drops those in `failures` until their time.
         boot_s_by_offer: Learned 95th percentile of launch to node, seconds.
@@ -101,6 +117,7 @@ class Snapshot(Model):
     demands: tuple[Demand, ...] = ()
     gangs: tuple[Gang, ...] = ()
     jobs: tuple[JobView, ...] = ()
+    loans: tuple[Loan, ...] = ()
     instances: tuple[Instance, ...] = ()
     offers: tuple[Offer, ...] = ()
     failures: tuple[OfferFailure, ...] = ()

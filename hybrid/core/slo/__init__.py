@@ -9,7 +9,7 @@ from __future__ import annotations
 from hybrid.core.slo.histogram import Buckets, Growth, percentile
 from hybrid.core.slo.judge import judge
 from hybrid.core.slo.reading import Judgement, Load, Reading, Seen, Slo, SloState
-from hybrid.core.slo.replicas import Ahead, ahead, need_count
+from hybrid.core.slo.replicas import Ahead, ahead, excess, need_count
 from hybrid.core.slo.steering import Steering, SteeringParams, steer
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Steering",
     "SteeringParams",
     "ahead",
+    "excess",
     "judge",
     "need_count",
     "percentile",

@@ -12,6 +12,12 @@ _MOST_MORE = 3
 """One step doubles a service at most, or adds three: the next look decides on the rest."""
 
 
+def _known(number: float | None) -> float | None:
+    """Return a rate or a number of requests that can be one: not NaN, infinite or negative."""
+    is_one = number is not None and math.isfinite(number) and number >= 0
+    return number if is_one else None
+
+
 def excess(judgement: Judgement, load: Load, slo: Slo) -> float | None:
     """Return how many requests are in the system beyond what the target allows.
 
@@ -21,9 +27,10 @@ def excess(judgement: Judgement, load: Load, slo: Slo) -> float | None:
     Returns:
         0 or more; `None` when the rate or the number is not known.
     """
-    if judgement.rate_rps is None or load.in_system is None or judgement.rate_rps <= 0:
+    rate_rps, in_system = _known(judgement.rate_rps), _known(load.in_system)
+    if not rate_rps or in_system is None:
         return None
-    return max(0.0, load.in_system - judgement.rate_rps * slo.target_ms / 1000)
+    return max(0.0, in_system - rate_rps * slo.target_ms / 1000)
 
 
 def need_count(judgement: Judgement, load: Load, slo: Slo, *, now_s: float) -> int | None:
@@ -94,7 +101,7 @@ def ahead(
     missing = min(max(need, load.target or 0), most_count) - load.running
     if missing <= 0:
         return Ahead()
-    beyond = excess(judgement, load, slo)
+    beyond, before = excess(judgement, load, slo), _known(before)
     measured = f"p{slo.percentile:g} of {judgement.value_ms or 0:.0f} ms, {slo.target_ms:g} allowed"
     if beyond is None or before is None or load.in_system is None or before_s <= 0:
         lasted_s = now_s - judgement.since_s

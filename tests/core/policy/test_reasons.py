@@ -561,7 +561,7 @@ def test_the_page_lists_each_code_once() -> None:
         "made_room",
         "free_rented",
     ]
-    assert documented()[STOP] == ["slack", "preempted", "best_effort", "pack", "exchange"]
+    assert documented()[STOP] == ["slack", "preempted", "lent", "best_effort", "pack", "exchange"]
     assert set(documented()[LEAVE]) == {
         "idle",
         "not_needed",

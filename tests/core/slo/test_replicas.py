@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from hybrid.core.slo import (
     Steering,
     SteeringParams,
     ahead,
+    excess,
     need_count,
     steer,
 )
@@ -238,3 +240,13 @@ def test_what_is_rented_ahead_stays_within_the_limit(
 
     assert 0 <= found.count <= max(0, most - (load.running or 0))
     assert bool(found.why) == bool(found.count)
+
+
+@pytest.mark.parametrize("garbage", [math.nan, math.inf, -5.0])
+def test_rates_and_numbers_that_cannot_be_are_not_known(garbage: float) -> None:
+    broken = Judgement(SloState.BROKEN, since_s=0.0, value_ms=1_500.0, rate_rps=garbage)
+    slo = Slo(target_ms=1_000)
+
+    assert excess(broken, Load(1, 1, 10.0), slo) is None
+    assert excess(replace(broken, rate_rps=10.0), Load(1, 1, garbage), slo) is None
+    assert need_count(broken, Load(1, 1, garbage), slo, now_s=100.0) == 2

@@ -30,7 +30,7 @@ def give_way(draft: Draft) -> None:
             continue
         if (job.priority, job.kind) in failed or draft.board.home.fit(job) is not None:
             continue  # What fits and was not started is held back for others.
-        clearings = _clear_for(job, draft, lower)
+        clearings = clear_for(job, draft, lower)
         stops = {victim.job_id for clearing in clearings for victim in clearing.victims}
         if not clearings or len(stops) > draft.stops_left:
             failed.add((job.priority, job.kind))
@@ -59,7 +59,7 @@ class _Clearing:
     victims: tuple[JobView, ...]
 
 
-def _clear_for(job: JobView, draft: Draft, lower: Iterable[JobView]) -> list[_Clearing]:
+def clear_for(job: JobView, draft: Draft, lower: Iterable[JobView]) -> list[_Clearing]:
     """Return the cheapest nodes to clear, one for each piece of a job, or none at all."""
     by_node: dict[str, list[JobView]] = {}
     for victim in lower:

@@ -9,6 +9,7 @@ from hybrid.core.policy.jobs.draft import Draft
 from hybrid.core.policy.jobs.exchange import exchange
 from hybrid.core.policy.jobs.give_way import give_way
 from hybrid.core.policy.jobs.home import bring_home
+from hybrid.core.policy.jobs.lend import lend
 from hybrid.core.policy.jobs.pack import pack_for
 from hybrid.core.policy.jobs.release import release
 from hybrid.core.policy.jobs.rent import JOB_WAITS, rent, unneeded_boots, urgent
@@ -34,7 +35,8 @@ def plan_jobs(
 ) -> tuple[Action, ...]:
     """Return what happens to jobs and to the nodes rented for them.
 
-    In this order, so that money is the last means and ends first:
+    In this order, so that money is the last means and ends first; before all of it, services get
+    the GPUs at home that they borrow:
 
     1. waiting jobs take what is free;
     2. those that may make room get it at home: work of lower rank gives way, small jobs move
@@ -57,6 +59,7 @@ def plan_jobs(
         return ()
     draft = Draft.of(snapshot.jobs, board_of(snapshot), terms_of(snapshot, params.jobs))
     may_go_out = may_spend and not snapshot.mode.is_out_paused
+    lend(draft, snapshot.loans)
     dispatch(draft, may_go_out=may_spend)
     give_way(draft)
     make_room(draft)
