@@ -141,12 +141,6 @@ def _mode(mode: Mode, options: argparse.Namespace, *, now_s: float) -> Mode:
     return mode.model_copy(update={"is_closing": options.closing, "close_by_s": by_s})
 
 
-def _regions(settings: Settings, provider: str) -> set[str]:
-    """Return the regions in which a provider has pools: what its lists show."""
-    pools = settings.provider_raw(provider)["pools"]
-    return {(*pool["infra"].split("/"), "")[1] for pool in pools}
-
-
 def _control(
     settings: Settings,
     state: StateFolder,
@@ -159,7 +153,7 @@ def _control(
     from hybrid.adapters.ledger import open_ledger, sqlite_url
     from hybrid.api.server import make_app, serve, url_of
     from hybrid.app.compose import make_controller, make_providers
-    from hybrid.app.layers import ConfigLayers
+    from hybrid.app.layers import ConfigLayers, places_of
     from hybrid.control import log
     from hybrid.control.guards import missing_places
     from hybrid.control.runner import Outcome
@@ -176,7 +170,7 @@ def _control(
     )
     # Before we take the ledger over: a start that is refused must not stop the controller that
     # works.
-    if problem := missing_places(ledger, {p.name: _regions(settings, p.name) for p in providers}):
+    if problem := missing_places(ledger, places_of(settings)):
         raise ConfigError(problem)
     ledger.acquire(f"{platform.node()}:{os.getpid()}", now_s=clock.now_s())
     ledger.set_mode(_mode(ledger.mode(), options, now_s=clock.now_s()))
@@ -203,7 +197,7 @@ def _control(
                 settings,
                 state.path,
                 environment(),
-                rented=lambda: {item.offer.provider for item in ledger.live_instances()},
+                missing=lambda places: missing_places(ledger, places),
                 is_ready=lambda: life.is_ready and not controller.runner.loop.mode.is_closing,
                 restart=life.restart,
             ),

@@ -16,6 +16,14 @@ from hybrid.settings import layers as kept
 from hybrid.settings.advice import unready_clouds
 
 
+def places_of(settings: Settings) -> dict[str, set[str]]:
+    """Return the regions in which each provider has pools: what its lists show."""
+    return {
+        name: {(*pool["infra"].split("/"), "")[1] for pool in settings.provider_raw(name)["pools"]}
+        for name in settings.provider_names
+    }
+
+
 class ConfigLayers:
     """See `hybrid.api.layering.Layers`."""
 
@@ -25,7 +33,7 @@ class ConfigLayers:
         state_dir: Path,
         env: Mapping[str, str],
         *,
-        rented: Callable[[], Collection[str]],
+        missing: Callable[[Mapping[str, Collection[str]]], str],
         is_ready: Callable[[], bool],
         restart: Callable[[], None],
     ) -> None:
@@ -35,14 +43,15 @@ class ConfigLayers:
             settings: The configuration in force.
             state_dir: Of the cluster.
             env: The controller's environment.
-            rented: Providers of which instances are rented.
+            missing: Says why a controller with these places (see `places_of`) would leave what is
+                rented behind; `""` when it would not.
             is_ready: Whether the cluster is up; before, a restart would take it down.
             restart: Makes the controller start again, soon.
         """
         self._settings = settings
         self._state_dir = state_dir
         self._env = env
-        self._rented = rented
+        self._missing = missing
         self._is_ready = is_ready
         self._restart = restart
         self._lock = threading.Lock()
@@ -93,10 +102,7 @@ class ConfigLayers:
         """Refuse what the next controller would refuse, while this one works."""
         offline.checked(wanted, SystemClock())
         problems = list(unready_clouds(wanted))
-        if lost := sorted(set(self._rented()) - set(wanted.provider_names)):
-            problems.append(
-                f"instances of {', '.join(lost)} are still rented, and without its entries nobody "
-                "could return them; drain them first (`hybrid drain`)"
-            )
+        if problem := self._missing(places_of(wanted)):
+            problems.append(problem)
         if problems:
             raise ConfigError("; ".join(problems))

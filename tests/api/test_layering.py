@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -43,7 +43,7 @@ class Lab:
             settings,
             settings.state_path,
             env,
-            rented=lambda: self.rented,
+            missing=self._missing,
             is_ready=lambda: self.is_ready,
             restart=self._restart,
         )
@@ -52,6 +52,10 @@ class Lab:
     def reload(self) -> Settings:
         """Return what the next controller would work with."""
         return load(self._file, self._env)
+
+    def _missing(self, places: Mapping[str, Collection[str]]) -> str:
+        lost = sorted(self.rented - set(places))
+        return f"instances of {', '.join(lost)} are still rented" if lost else ""
 
     def _restart(self) -> None:
         self.restarts += 1

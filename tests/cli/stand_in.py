@@ -134,7 +134,7 @@ def run(folder: StateFolder, config: str, *, is_closing: bool) -> int:
         loaded,
         state_dir,
         settings.environment(),
-        rented=set,
+        missing=lambda _places: "",
         is_ready=lambda: service.state == "ready",
         restart=restart,
     )

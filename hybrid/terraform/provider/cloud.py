@@ -156,10 +156,13 @@ class Cloud(Resource):
         live = rented()
         if not live:
             return
-        # nothing new meanwhile: pools of this cloud go first, its account stays until all ended
+        # Nothing new meanwhile. The pools stay until all have ended: a controller looks for
+        # instances only where it has pools, and starts with no place missing.
         content = layer.found(self._link, state["cluster"], _name(state)) or {}
-        account = {key: value for key, value in content.items() if key != _POOLS}
-        layer.lay(self._link, state["cluster"], _name(state), "hybrid_cloud", account)
+        closed = [{**pool, "max_nodes": 0} for pool in content.get(_POOLS, ())]
+        layer.lay(
+            self._link, state["cluster"], _name(state), "hybrid_cloud", {**content, _POOLS: closed}
+        )
         for instance_id in live:
             controller.post(
                 "drain", {"target": instance_id, "deadline_s": drain_s, "owner": "terraform"}
