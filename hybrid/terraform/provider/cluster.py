@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from hybrid.core.errors import HybridError
 from hybrid.terraform.plugin import Diagnostics, Resource, attribute, block, is_known, make_schema
 from hybrid.terraform.plugin.resource import Private
@@ -61,6 +63,8 @@ class Cluster(Resource):
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._lock = threading.Lock()
+        self._planned: set[str] = set()
 
     def plan(
         self, diagnostics: Diagnostics, prior: Values | None, proposed: Values, config: Values
@@ -73,12 +77,32 @@ class Cluster(Resource):
                 "its own; leave `config` out, and use hybrid_cloud and hybrid_burst_policy.",
                 at=("config",),
             )
+        if is_known(proposed["name"]) and self._is_planned_twice(prior, proposed["name"]):
+            diagnostics.error(
+                f"Two hybrid_cluster are named {proposed['name']!r}",
+                "They would be one cluster, and destroying one would end the other; give each a "
+                "name of its own.",
+                at=("name",),
+            )
         is_new = prior is None or prior["config"] != proposed["config"]
         is_here = is_new and not self._link.is_remote
         if is_here and is_known(proposed["config"]) and is_known(proposed["name"]):
             for problem in machine.problems(proposed["name"], proposed["config"]):
                 diagnostics.error(problem, at=("config",))
         return proposed
+
+    def _is_planned_twice(self, prior: Values | None, name: str) -> bool:
+        """Return whether this walk of Terraform has planned another cluster of that name.
+
+        Terraform starts the provider anew for each walk, and plans each resource in it once; one
+        that gets another name is planned twice, first with the old one before it.
+        """
+        if prior is not None and prior["name"] != name:
+            return False
+        with self._lock:
+            is_twice = name in self._planned
+            self._planned.add(name)
+        return is_twice
 
     def create(self, diagnostics: Diagnostics, planned: Values, private: Private) -> Values:
         """Start it; one that runs under its name already is adopted."""

@@ -204,6 +204,10 @@ _WRONG = {
     "a bad duration": (_CLUSTER + _POLICY.replace('"7m"', '"7 weeks"'), "is not a duration; write"),
     "a negative sum": (_CLUSTER + _POLICY.replace("12.5", "-1"), "-1 is below zero; write 0 or"),
     "a part of a node": (_CLUSTER + _POLICY.replace("= 2", "= 2.5"), "2.5 is not a whole number"),
+    "two of one name": (
+        _CLUSTER + _CLUSTER.replace('"hybrid_cluster" "a"', '"hybrid_cluster" "b"'),
+        "Two hybrid_cluster are named 'lab'",
+    ),
     "no provider": (
         _CLUSTER + _POLICY + _CLOUD.replace('provider = "local"', 'cloud = "local"'),
         "hybrid_provider is no object with `provider`",
