@@ -11,6 +11,7 @@ import subprocess
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -68,11 +69,22 @@ class Terminal:
         """Type on the keyboard; code 3 is Ctrl-C."""
         os.write(self._read, text.encode())
 
-    def finish(self) -> int:
-        """Read until the program has ended; its exit code."""
+    def finish(self, key: str = "") -> int:
+        """Read until the program has ended; its exit code.
+
+        Args:
+            key: Typed until then, once a second: a program that begins to read a line throws away
+                what was typed just before, and people type again.
+        """
         end_s = time.monotonic() + _LIMIT_S
+        again_at_s = 0.0
         while self._take() or self.process.poll() is None:
-            assert time.monotonic() < end_s, f"does not end: {self.text!r}"
+            now_s = time.monotonic()
+            assert now_s < end_s, f"does not end: {self.text!r}"
+            if key and now_s >= again_at_s and self.process.poll() is None:
+                again_at_s = now_s + 1.0
+                with suppress(OSError):  # it has just ended
+                    self.type(key)
         return self.process.wait()
 
     def _take(self) -> bool:

@@ -165,9 +165,8 @@ def test_a_question_can_be_left_without_an_answer(
     words = [sys.executable, "-m", "hybrid.cli.main", "up", cloud]
     with Terminal(words, env=environment, cwd=tmp_path) as terminal:
         terminal.wait_for("[y/N]")
-        terminal.type(key)
 
-        assert terminal.finish() == code
+        assert terminal.finish(key) == code
 
     assert part in terminal.text
     assert "Aborted" not in terminal.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from hybrid.core.errors import HybridError
@@ -20,6 +21,7 @@ from hybrid.terraform.plugin.resource import Private
 from hybrid.terraform.plugin.schema import Values
 from hybrid.terraform.provider import checks, layer
 from hybrid.terraform.provider.cluster import seconds
+from hybrid.terraform.provider.controller import RefusedError
 from hybrid.terraform.provider.settings import Link, NotRunningError
 
 _PREFIX = "cloud-"
@@ -153,8 +155,7 @@ class Cloud(Resource):
                 if item["provider"] == state["provider_name"] and item["ended_at_s"] is None
             ]
 
-        live = rented()
-        if not live:
+        if not rented():
             return
         # Nothing new meanwhile. The pools stay until all have ended: a controller looks for
         # instances only where it has pools, and starts with no place missing.
@@ -163,10 +164,12 @@ class Cloud(Resource):
         layer.lay(
             self._link, state["cluster"], _name(state), "hybrid_cloud", {**content, _POOLS: closed}
         )
-        for instance_id in live:
-            controller.post(
-                "drain", {"target": instance_id, "deadline_s": drain_s, "owner": "terraform"}
-            )
+        for instance_id in rented():
+            # Refused when it leaves already, of itself; if it does not, the wait below says so.
+            with suppress(RefusedError):
+                controller.post(
+                    "drain", {"target": instance_id, "deadline_s": drain_s, "owner": "terraform"}
+                )
         if not controller.wait(lambda: not rented(), drain_s + 600.0):
             raise HybridError(
                 f"instances of {state['name']} are still ending; `terraform destroy` again watches"
